@@ -92,7 +92,7 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 # Not part of test: hours. It continues where it was interrupted.
 trust: ## evaluate 3 million simulated cable-days, and write docs/trust.md (hours; TRUST="--cables 300 --days 10")
 	cargo run $(LOCKED) --release -p ib-trials -- --report docs/trust.md \
-		--results $(TARGET)/trust/results.jsonl --defects $(TARGET)/trust/defects \
+		--results $(TARGET)/trust/results.jsonl --defects $(TARGET)/trust/defects --variants $(TARGET)/trust/settings \
 		--command "make trust$(if $(TRUST), TRUST=\"$(TRUST)\")" $(TRUST)
 
 # Not part of test: the fuzzers need a sanitizer and coverage, so all dependencies are compiled again.

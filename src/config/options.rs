@@ -254,6 +254,11 @@ section! {
         /// count as expected, and the verdict of the links is unknown. The exporter reloads the file when it changes.
         #[arg(long = "health.maintenance-file", value_name = "FILE")]
         maintenance_file: PathBuf,
+        /// Certainty that a bit error ratio is above its limit [default: high]
+        ///
+        /// Before a link is bad. "medium" finds bad links sooner, with more false alarms: see docs/trust.md.
+        #[arg(long = "health.ber-confidence", value_name = "LEVEL", hide_short_help = true)]
+        ber_confidence: String,
         /// Limits of bit error ratios, which precede the built-in ones; only in the config file.
         #[arg(skip)]
         limits: Vec<LimitOption>,

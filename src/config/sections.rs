@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::Uri;
 use axum::http::uri::Authority;
 use fabric_history::settings::HistorySettings;
-use ib_health::bit_errors::{LimitRow, LimitTable, Limits};
+use ib_health::bit_errors::{Confidence, LimitRow, LimitTable, Limits};
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 use rdma_host::model::Rails;
@@ -188,11 +188,22 @@ const RATIOS: std::ops::RangeInclusive<f64> = 1e-18..=1e-2;
 impl HealthOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let limits = self.limits.iter().flatten().enumerate();
-        limits.flat_map(|(index, limit)| limit.validate(index)).collect()
+        let mut found: Vec<_> = limits.flat_map(|(index, limit)| limit.validate(index)).collect();
+        if let Some(label) = &self.ber_confidence
+            && Confidence::from_label(label).is_none()
+        {
+            let known = Confidence::ALL.map(Confidence::label).join(", ");
+            found.push(invalid("ber-confidence", format!("{label:?} is not one of: {known}")));
+        }
+        found
     }
 
     pub(super) fn limit_table(&self) -> LimitTable {
-        LimitTable(self.limits.iter().flatten().filter_map(LimitOption::row).collect())
+        let confidence = self.ber_confidence.as_deref().and_then(Confidence::from_label);
+        LimitTable {
+            rows: self.limits.iter().flatten().filter_map(LimitOption::row).collect(),
+            confidence: confidence.unwrap_or_default(),
+        }
     }
 }
 

@@ -139,6 +139,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (&[], "health: {limits: [{speed: NDR, fec: x, symbol: 1e-13}]}", "none, fire-code, rs"),
         (&[], "health: {limits: [{speed: NDR, symbol: 1}]}", "is not between"),
         (&[], "health: {limits: [{speed: NDR}]}", "symbol"),
+        (&["--health.ber-confidence=low"], "", "is not one of: high, medium"),
         (&[], "fabric: {intervall: 1s}", "intervall"),
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),

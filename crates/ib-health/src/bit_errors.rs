@@ -83,15 +83,49 @@ fn default_limits(speed: Speed, fec: Option<Fec>) -> Limits {
     Limits { symbol, pre_fec }
 }
 
-/// The limits in use: the default ones, with a site's own before them.
+ib_mad::labeled_enum! {
+    /// How certain it must be that a bit error ratio is above its limit before a link is bad, or above half of it
+    /// before it is degraded. What each costs in false alarms and gains in time is measured: `docs/trust.md`.
+    #[derive(Default)]
+    pub enum Confidence {
+        #[default]
+        High, "high", "A link at its limit is called bad by chance in at most one of 100,000 windows.";
+        Medium, "medium", "In at most one of 100 windows: bad links are found sooner, with more false alarms.";
+    }
+}
+
+impl Confidence {
+    /// The natural logarithm of one in so many windows: for `bad`.
+    fn bad(self) -> f32 {
+        match self {
+            Confidence::High => 11.5,
+            Confidence::Medium => 4.6,
+        }
+    }
+
+    /// The same for `watch`: one in 200 windows, or one in 10.
+    fn watch(self) -> f32 {
+        match self {
+            Confidence::High => 5.3,
+            Confidence::Medium => 2.3,
+        }
+    }
+}
+
+/// The limits in use, and how certain it must be that a link exceeds them.
 #[derive(Clone, Debug, Default)]
-pub struct LimitTable(pub Vec<LimitRow>);
+pub struct LimitTable {
+    /// A site's own limits, which come before the default ones.
+    pub rows: Vec<LimitRow>,
+    /// How certain it must be.
+    pub confidence: Confidence,
+}
 
 impl LimitTable {
     /// The limits of a link.
     pub fn limits(&self, speed: Speed, fec: Option<Fec>) -> Limits {
         let matches = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
-        self.0.iter().find(matches).map_or_else(|| default_limits(speed, fec), |row| row.limits)
+        self.rows.iter().find(matches).map_or_else(|| default_limits(speed, fec), |row| row.limits)
     }
 }
 
@@ -160,11 +194,15 @@ pub struct PreFecBer {
 /// would have had a quarter of an error. At NDR, 1e-14 takes 625 s.
 pub const ENOUGH: f32 = 2.5;
 
-/// The number of errors that a link with `expected` errors does not exceed by chance. For a link at a tenth
-/// of its limit, which is called normal, the probability is below 1e-10 in a window of any length (Poisson;
-/// the maximum, 3e-11, is where 0.54 are expected); for one at half its limit below 2e-6.
+/// The number of errors that a link with so many expected errors does not exceed by chance, except in one of so many
+/// windows, whose natural logarithm is `odds`: Bernstein's inequality for a Poisson distribution.
+fn exceptional(expected: f32, odds: f32) -> f32 {
+    expected + odds / 3.0 + (odds * odds / 9.0 + 2.0 * odds * expected).sqrt()
+}
+
+/// The number of errors that a link with so many expected errors exceeds by chance in at most one of 200 windows.
 pub fn chance_limit(expected: f32) -> f32 {
-    expected + 2.0 * expected.sqrt() + 4.0
+    exceptional(expected, Confidence::High.watch())
 }
 
 impl BitErrors {
@@ -198,6 +236,7 @@ impl BerWindows {
         errors: u64,
         bits_per_second: f32,
         limit: f32,
+        confidence: Confidence,
     ) -> BitErrors {
         let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
         self.counted = self.counted.wrapping_add(errors as u32);
@@ -206,18 +245,13 @@ impl BerWindows {
             let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
             found.windows[window as usize] = Measurement { errors, seconds };
             kept.record(window.length(), at, counted);
-            let (errors, expected) = (errors as f32, found.expected(window));
+            let expected = found.expected(window);
             // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
-            // there may be two: the others must show a ratio of that height, too.
-            let exceeds = |share: f32| {
-                errors > chance_limit(expected * share) && {
-                    let (quiet, seconds) = kept.quiet_growth(at, counted);
-                    quiet > 0 && quiet as f32 >= seconds * bits_per_second * limit * share
-                }
-            };
-            let level = if exceeds(1.0) {
+            // there may be two: without them, the errors must still be too many.
+            let steady = kept.steady_growth(at, counted) as f32;
+            let level = if steady > exceptional(expected, confidence.bad()) {
                 BitErrorLevel::Over
-            } else if exceeds(0.5) {
+            } else if steady > exceptional(expected / 2.0, confidence.watch()) {
                 BitErrorLevel::Raised
             } else if expected >= ENOUGH {
                 BitErrorLevel::Fine

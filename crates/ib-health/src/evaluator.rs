@@ -335,6 +335,7 @@ fn incoming(limits: &LimitTable, snapshot: &Snapshot<Raw>, port: PortIndex) -> O
         bits_per_second: rate as f32 * 8.0,
         lanes: width.lanes(),
         limits: limits.limits(speed, fec),
+        confidence: limits.confidence,
     })
 }
 

@@ -7,10 +7,12 @@ use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
-use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
+use super::bit_errors::{
+    self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer,
+};
 use super::reported::{RawErrors, Reported};
 use super::totals::{Growth, PortTotals};
-use super::window::{LoadCorrelation, Recent};
+use super::window::{Busiest, LoadCorrelation, Recent};
 
 /// The period of [`ReceivedSums`]: the shorter window that UFM has, of 12 and 125 minutes.
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
@@ -22,16 +24,18 @@ pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 /// Errors in the first seconds of a link do not count: its ends still adapt to each other.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
-/// Readings in one to two [`PERIOD`]s in which packets must have been corrupted: a burst of noise may be read in two.
-const CORRUPTING: f32 = 3.0;
-
 /// What was received in a [`PERIOD`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceivedSums {
-    /// Packets that this link corrupted: received corrupt, and sent intact by the other end.
+    /// Packets that this link corrupted: received corrupt, and sent intact by the other end. Until the details of
+    /// receive errors are read, it includes others.
     pub corrupted: f32,
-    /// Readings that showed such packets.
-    corrupting: f32,
+    /// The same, once it is certain.
+    certain: u32,
+    /// The readings that showed most of these.
+    busiest: Busiest,
+    /// Symbol errors; 1 for each reading without them.
+    symbols: f32,
     /// Packets that were received marked bad.
     pub marked: f32,
     /// Words of four bytes that were received.
@@ -52,6 +56,7 @@ pub struct Incoming {
     pub bits_per_second: f32,
     pub lanes: u8,
     pub limits: Limits,
+    pub confidence: Confidence,
 }
 
 /// The pre-FEC bit error ratio as it was last known.
@@ -112,10 +117,18 @@ impl PortTracker {
         };
         let status = self.totals.status();
         let grown = |counter| growth.get(counter).unwrap_or(0) as f32;
+        let has_symbols = self.totals.total(Counter::SymbolErrors).is_some()
+            && !self.is_full(Counter::SymbolErrors);
+        let symbols = if has_symbols { grown(Counter::SymbolErrors) } else { 1.0 };
         let sums = &mut self.recent.current;
         let corrupted = local_physical_errors(&growth, status);
         sums.corrupted += corrupted as f32;
-        sums.corrupting += if corrupted > 0 { 1.0 } else { 0.0 };
+        if let Some(certain) = self.totals.certainly_corrupted(&growth, corrupted) {
+            let certain = u32::try_from(certain).unwrap_or(u32::MAX);
+            sums.certain = sums.certain.saturating_add(certain);
+            sums.busiest.add(certain);
+        }
+        sums.symbols += symbols;
         sums.marked += grown(Counter::RcvRemotePhysicalErrors);
         sums.received += grown(Counter::RcvData);
         sums.link_integrity += grown(Counter::LocalLinkIntegrityErrors);
@@ -125,7 +138,7 @@ impl PortTracker {
             timed(Counter::RcvErrors),
             growth.seconds as f32,
         );
-        let Incoming { bits_per_second, lanes, limits } = incoming;
+        let Incoming { bits_per_second, lanes, limits, .. } = incoming;
         let from = self.quiet_until;
         let reported =
             self.reported.update(hardware, bits_per_second, lanes.into(), from, growth.at);
@@ -142,7 +155,7 @@ impl PortTracker {
     }
 
     fn bit_errors(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
-        let Incoming { bits_per_second, limits, .. } = incoming;
+        let Incoming { bits_per_second, limits, confidence, .. } = incoming;
         let unknown = BitErrors { bits_per_second, limit: limits.symbol, ..BitErrors::default() };
         if self.is_full(Counter::SymbolErrors) {
             self.ber = BerWindows::default();
@@ -159,7 +172,8 @@ impl PortTracker {
             // The errors since the latest accepted value are in the growth of the next one.
             return unknown;
         }
-        self.ber.update(growth.at, errors.unwrap_or(0), bits_per_second, limits.symbol)
+        let errors = errors.unwrap_or(0);
+        self.ber.update(growth.at, errors, bits_per_second, limits.symbol, confidence)
     }
 
     fn is_full(&self, counter: Counter) -> bool {
@@ -246,14 +260,15 @@ impl PortTracker {
     }
 
     /// Whether more packets were corrupted than the allowed bit errors explain, and not only in a burst, if the bits
-    /// are known.
+    /// are known. What corrupts a packet is a symbol error, too: without any, the packets found no buffer, which is the
+    /// only other thing that agents without PortRcvErrorDetails count in PortRcvErrors.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
         let bits = self.recent.sum(|it| it.received) * 32.0;
         let limit = bit_errors::chance_limit(bits * incoming.limits.symbol);
         !self.is_full(Counter::RcvData)
-            && self.recent.sum(|it| it.corrupted) > limit
-            && self.recent.sum(|it| it.corrupting) >= CORRUPTING
+            && self.recent.sum(|it| it.symbols) > 0.0
+            && self.recent.sum(|it| it.busiest.steady(it.certain) as f32) > limit
     }
 
     /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
@@ -292,6 +307,18 @@ fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
     })
 }
 
+impl PortTotals {
+    /// How many of the packets that this link seems to have corrupted it certainly did: `None` until the details of
+    /// receive errors are read, by which a packet that found no buffer is told from one that the link corrupted.
+    fn certainly_corrupted(&self, growth: &Growth, corrupted: u64) -> Option<u64> {
+        let local = Counter::RcvLocalPhysicalErrors;
+        if self.total(local).is_none() || self.status().stuck.contains(local) {
+            return Some(corrupted);
+        }
+        growth.get(local)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,7 +327,8 @@ mod tests {
     fn exceeds(errors: &[u64]) -> bool {
         let mut state = PortTracker::default();
         let limits = Limits { symbol: 1e-13, pre_fec: None };
-        let incoming = Some(Incoming { bits_per_second: 2e11, lanes: 4, limits });
+        let confidence = Confidence::High;
+        let incoming = Some(Incoming { bits_per_second: 2e11, lanes: 4, limits, confidence });
         let mut sum = 0;
         for (at, errors) in errors.iter().enumerate() {
             sum += errors;
@@ -313,12 +341,39 @@ mod tests {
     }
 
     #[test]
-    fn single_burst_of_corrupt_packets_is_no_fault() {
+    fn burst_of_corrupt_packets_is_no_fault() {
         assert!(!exceeds(&[0, 0, 5_000, 0, 0, 0]));
         // A sweep fell into it.
         assert!(!exceeds(&[0, 0, 3_000, 2_000, 0, 0]));
+        // With a few others.
+        assert!(!exceeds(&[0, 1, 0, 5_000, 0, 1]));
         assert!(exceeds(&[0, 2, 0, 2, 0, 2]));
         assert!(!exceeds(&[0, 1, 0, 1, 0, 1]), "too few");
+    }
+
+    #[test]
+    fn packets_without_a_buffer_are_not_corrupt() {
+        // Each reading adds 10 to RcvErrors; every eighth reads the details, which explain so many of 80 by the link.
+        let exceeds = |local: u64| {
+            let mut state = PortTracker::default();
+            let limits = Limits { symbol: 1e-13, pre_fec: None };
+            let confidence = Confidence::High;
+            let incoming = Some(Incoming { bits_per_second: 2e11, lanes: 4, limits, confidence });
+            for at in 0..48 {
+                let mut reading = Reading::empty(Moment(15_000_000_000 * at));
+                reading.set(Counter::RcvErrors, at * 10);
+                reading.set(Counter::RcvData, 1_000_000 * at);
+                if at % 8 == 0 {
+                    reading.set(Counter::RcvLocalPhysicalErrors, at / 8 * local);
+                } else {
+                    reading.not_due.insert(Counter::RcvLocalPhysicalErrors);
+                }
+                state.update(&mut reading, None, incoming, 25_000_000_000);
+            }
+            state.exceeds_packet_error_limit()
+        };
+        assert!(!exceeds(0));
+        assert!(exceeds(80));
     }
 
     /// Recent local physical errors, from readings every 15 s of (RcvErrors, RcvRemotePhysicalErrors,
@@ -326,7 +381,8 @@ mod tests {
     fn local_errors(readings: &[(u64, u64, Option<u64>)]) -> f32 {
         let mut state = PortTracker::default();
         let limits = Limits { symbol: 1e-12, pre_fec: None };
-        let incoming = Some(Incoming { bits_per_second: 1e11, lanes: 4, limits });
+        let confidence = Confidence::High;
+        let incoming = Some(Incoming { bits_per_second: 1e11, lanes: 4, limits, confidence });
         for (at, &(errors, marked, local)) in readings.iter().enumerate() {
             let mut reading = Reading::empty(Moment(15_000_000_000 * at as u64));
             reading.set(Counter::RcvErrors, errors);

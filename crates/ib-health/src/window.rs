@@ -57,23 +57,40 @@ impl SlidingWindow {
         Some((value.wrapping_sub(*before), at.seconds_since(*since)))
     }
 
-    /// The same without the two intervals between points, or since the last one, in which the counter grew most.
-    pub fn quiet_growth(&self, at: Tick, value: u32) -> (u32, f32) {
+    /// The same as if the counter had grown in the two busiest intervals between points, or since the last one, like
+    /// in the third: what it grew steadily, without bursts.
+    pub fn steady_growth(&self, at: Tick, value: u32) -> u32 {
         let points = self.points().iter().copied().chain([(at, value)]);
-        let (mut growth, mut seconds) = (0, 0.0);
-        let mut busiest = [(0, 0.0); 2];
-        for ((since, before), (until, after)) in points.clone().zip(points.skip(1)) {
-            let mut interval = (after.wrapping_sub(before), until.seconds_since(since));
-            // The busier one stays; what is left in the end is quieter than both.
-            for known in &mut busiest {
-                if interval.0 > known.0 {
-                    std::mem::swap(known, &mut interval);
-                }
-            }
-            growth += interval.0;
-            seconds += interval.1;
+        let mut busiest = Busiest::default();
+        let mut growth = 0;
+        for ((_, before), (_, after)) in points.clone().zip(points.skip(1)) {
+            let interval = after.wrapping_sub(before);
+            growth += interval;
+            busiest.add(interval);
         }
-        (growth, seconds)
+        busiest.steady(growth)
+    }
+}
+
+/// The three largest of some numbers, the largest first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Busiest([u32; 3]);
+
+impl Busiest {
+    /// Adds a number.
+    pub fn add(&mut self, mut number: u32) {
+        // The larger one stays; what is left in the end is less than all three.
+        for known in &mut self.0 {
+            if number > *known {
+                std::mem::swap(known, &mut number);
+            }
+        }
+    }
+
+    /// The sum of the numbers if the two largest were like the third.
+    pub fn steady(&self, sum: u32) -> u32 {
+        let [first, second, third] = self.0;
+        sum.saturating_sub(first - third).saturating_sub(second - third)
     }
 }
 
@@ -197,24 +214,24 @@ mod tests {
     }
 
     #[test]
-    fn quiet_growth_leaves_out_two_intervals() {
+    fn steady_growth_leaves_bursts_out() {
         let mut window = SlidingWindow::default();
         let mut record = |sweep: u32, value: u32| {
             window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), value);
-            window.quiet_growth(tick(f64::from(sweep) * 15.0), value)
+            window.steady_growth(tick(f64::from(sweep) * 15.0), value)
         };
-        assert_eq!(record(0, 7), (0, 0.0));
-        assert_eq!(record(1, 7).0, 0);
-        assert_eq!(record(2, 1007).0, 0);
-        assert_eq!(record(3, 1010).0, 0);
-        // 1000 and 3 are left out.
-        let (growth, seconds) = record(4, 1012);
-        assert!(growth == 2 && (seconds - 30.0).abs() < 0.1, "{growth} in {seconds}");
-        // 1000 and 5.
-        assert_eq!(record(5, 1017).0, 5);
-        // The first interval is gone.
-        let (growth, seconds) = record(6, 1017);
-        assert!(growth == 5 && (seconds - 45.0).abs() < 0.1, "{growth} in {seconds}");
+        assert_eq!(record(0, 7), 0);
+        assert_eq!(record(1, 7), 0);
+        assert_eq!(record(2, 1007), 0);
+        assert_eq!(record(3, 1010), 0);
+        // 1000 and 3 count like 2.
+        assert_eq!(record(4, 1012), 6);
+        // 1000 and 5 like 3.
+        assert_eq!(record(5, 1017), 11);
+        // The first interval, without growth, is gone.
+        assert_eq!(record(6, 1017), 11);
+        // So is the burst: 5 and 3 like 2.
+        assert_eq!(record(7, 1017), 6);
     }
 
     #[test]

@@ -42,6 +42,15 @@ struct Args {
     /// Results of evaluators with deliberate defects, <NAME>.jsonl each (scripts/trust-defects)
     #[arg(long, default_value = "target/trust/defects")]
     defects: PathBuf,
+    /// The setting health.ber-confidence
+    #[arg(long, default_value = "high")]
+    confidence: String,
+    /// Limits of bit error ratios as multiples of the default ones
+    #[arg(long, default_value_t = 1.0)]
+    limit_factor: f32,
+    /// Results with other settings, <NAME>.jsonl each (scripts/trust-settings)
+    #[arg(long, default_value = "target/trust/settings")]
+    variants: PathBuf,
     /// Write the page to this file, in a folder with a folder `pictures`
     #[arg(long)]
     report: Option<PathBuf>,
@@ -68,6 +77,8 @@ fn execute(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         interval: args.interval,
         trials: args.trials,
         trial_intervals: args.trial_intervals.clone(),
+        confidence: args.confidence.clone(),
+        limit_factor: args.limit_factor,
     };
     let threads = match args.threads {
         Some(threads) => threads,
@@ -91,6 +102,10 @@ fn execute(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         command: args.command.clone(),
         defects: defects(&args.defects)?,
+        variants: files(&args.variants)
+            .iter()
+            .filter_map(|file| load(file).transpose())
+            .collect::<Result<_, _>>()?,
     };
     match &args.report {
         Some(page) => {
@@ -103,19 +118,25 @@ fn execute(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The results of evaluators with defects, by name: the one without is first.
-fn defects(folder: &Path) -> Result<Vec<(String, Tally)>, RunError> {
-    let Ok(files) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+/// The files with results in a folder; none if it does not exist.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten();
     let mut files: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
     files.sort();
-    let name = |file: &Path| {
-        file.file_stem().map_or_else(String::new, |it| it.to_string_lossy().replace('-', " "))
-    };
-    let mut found = files
-        .iter()
-        .map(|file| Ok((name(file), load(file)?)))
-        .collect::<Result<Vec<_>, RunError>>()?;
+    files
+}
+
+/// The results of evaluators with defects, by name: the one without is first.
+fn defects(folder: &Path) -> Result<Vec<(String, Tally)>, RunError> {
+    let mut found = Vec::new();
+    for file in files(folder) {
+        let name =
+            file.file_stem().map_or_else(String::new, |it| it.to_string_lossy().replace('-', " "));
+        if let Some((_, tally)) = load(&file)? {
+            found.push((name, tally));
+        }
+    }
     found.sort_by_key(|(name, _)| name != "none");
     Ok(found)
 }

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use ib_health::LimitTable;
+use ib_health::bit_errors::{Confidence, LimitRow, Limits};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::cell::CABLES;
+use crate::devices::GENERATIONS;
 use crate::score::Tally;
 use crate::shard::Shard;
 
@@ -29,6 +32,10 @@ pub struct Settings {
     pub trials: u64,
     /// Seconds between sweeps with planted faults.
     pub trial_intervals: Vec<u32>,
+    /// The evaluator's setting `ber-confidence`.
+    pub confidence: String,
+    /// The evaluator's limits as multiples of the default ones. What is a fault does not change with it.
+    pub limit_factor: f32,
 }
 
 /// Why a run failed.
@@ -51,6 +58,19 @@ struct Line {
 }
 
 impl Settings {
+    /// The limits that the evaluator has.
+    pub fn limits(&self) -> LimitTable {
+        let usual = LimitTable::default();
+        let row = |speed, fec| {
+            let Limits { symbol, pre_fec } = usual.limits(speed, fec);
+            let limits = Limits { symbol: symbol * self.limit_factor, pre_fec };
+            LimitRow { speed, fec, limits }
+        };
+        let rows = GENERATIONS.iter().map(|known| row(known.speed, known.fec)).collect();
+        let confidence = Confidence::from_label(&self.confidence).unwrap_or_default();
+        LimitTable { rows, confidence }
+    }
+
     /// The shards, the long ones first.
     pub fn shards(&self) -> Vec<Shard> {
         let cells = self.cables.div_ceil(CABLES as u64);
@@ -85,14 +105,15 @@ pub fn run(
     let todo: Vec<Shard> =
         shards.iter().copied().filter(|shard| !known.contains_key(&shard.name())).collect();
     let next = AtomicUsize::new(0);
+    let limits = settings.limits();
     progress(known.len(), shards.len());
     std::thread::scope(|scope| {
         let (sender, results) = mpsc::channel();
         for _ in 0..threads.max(1) {
-            let (sender, todo, next) = (sender.clone(), &todo, &next);
+            let (sender, todo, next, limits) = (sender.clone(), &todo, &next, &limits);
             scope.spawn(move || {
                 while let Some(shard) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let tally = shard.run(settings.seed, settings.days, settings.interval);
+                    let tally = shard.run(settings.seed, settings.days, settings.interval, limits);
                     if sender.send((shard.name(), tally)).is_err() {
                         break;
                     }
@@ -133,16 +154,15 @@ fn read(path: &Path, settings: &Settings) -> Result<HashMap<String, Tally>, RunE
     Ok(lines.into_iter().map(|Line { shard, tally }| (shard, tally)).collect())
 }
 
-/// The sum of all results in a file, whatever its settings.
-pub fn load(path: &Path) -> Result<Tally, RunError> {
+/// The settings of a file and the sum of its results; `None` if it does not exist.
+pub fn load(path: &Path) -> Result<Option<(Settings, Tally)>, RunError> {
+    let Some((settings, mut lines)) = lines(path)? else { return Ok(None) };
+    lines.sort_by(|a, b| a.shard.cmp(&b.shard));
     let mut all = Tally::default();
-    if let Some((_, mut lines)) = lines(path)? {
-        lines.sort_by(|a, b| a.shard.cmp(&b.shard));
-        for line in lines {
-            all.add(line.tally);
-        }
+    for line in lines {
+        all.add(line.tally);
     }
-    Ok(all)
+    Ok(Some((settings, all)))
 }
 
 fn lines(path: &Path) -> Result<Option<(Settings, Vec<Line>)>, RunError> {

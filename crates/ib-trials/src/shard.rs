@@ -47,11 +47,11 @@ impl Shard {
     }
 
     /// Evaluates it.
-    pub fn run(self, seed: u64, days: f64, interval: u32) -> Tally {
+    pub fn run(self, seed: u64, days: f64, interval: u32, limits: &LimitTable) -> Tally {
         let began = Instant::now();
         let mut tally = match self {
-            Shard::Long(cell) => long(seed, cell, days, interval),
-            Shard::Trial(cell, interval) => trial(seed, cell, interval),
+            Shard::Long(cell) => long(seed, cell, days, interval, limits),
+            Shard::Trial(cell, interval) => trial(seed, cell, interval, limits),
         };
         tally.seconds = began.elapsed().as_secs_f64();
         tally
@@ -73,13 +73,15 @@ struct Loop {
     world: World,
     evaluator: LinkEvaluator,
     others: Others,
+    limits: LimitTable,
     now: f64,
 }
 
 impl Loop {
-    fn new(world: World) -> Loop {
+    fn new(world: World, limits: &LimitTable) -> Loop {
         let others = Others::new(&world.cell);
-        Loop { world, evaluator: LinkEvaluator::new(LimitTable::default()), others, now: 0.0 }
+        let evaluator = LinkEvaluator::new(limits.clone());
+        Loop { world, evaluator, others, limits: limits.clone(), now: 0.0 }
     }
 
     /// The next sweep; `None` if the exporter misses it.
@@ -89,7 +91,7 @@ impl Loop {
         world.advance(self.now);
         world.update_truth(self.now);
         if std::mem::take(&mut world.restarted) {
-            self.evaluator = LinkEvaluator::new(LimitTable::default());
+            self.evaluator = LinkEvaluator::new(self.limits.clone());
         }
         if self.now < world.gap_until {
             return None;
@@ -133,13 +135,13 @@ fn describe(at: &Loop, cable: usize, link: &LinkAssessment) -> String {
     }
 }
 
-fn long(seed: u64, number: u64, days: f64, interval: u32) -> Tally {
+fn long(seed: u64, number: u64, days: f64, interval: u32, limits: &LimitTable) -> Tally {
     let mut rng = Rng::keyed(seed, &[0, number]);
     let cell = Cell::new(&mut rng, None, true);
     let mut world = World::new(cell, rng, f64::from(interval));
     schedule::plan(&mut world, days);
     let mut tally = Tally::default();
-    let mut at = Loop::new(world);
+    let mut at = Loop::new(world, limits);
     let mut cables = vec![Seen::default(); CABLES];
     let mut unknown = 0_u64;
     let mut shown_flaps = [0_u32; CABLES];
@@ -227,11 +229,11 @@ struct Watched {
     trial: Trial,
 }
 
-fn trial(seed: u64, cell: u64, interval: u32) -> Tally {
+fn trial(seed: u64, cell: u64, interval: u32, limits: &LimitTable) -> Tally {
     let mut rng = Rng::keyed(seed, &[1, cell]);
     let generation = (cell % GENERATIONS.len() as u64) as usize;
     let fabric = Cell::new(&mut rng, Some(GENERATIONS[generation]), false);
-    let mut at = Loop::new(World::new(fabric, rng, f64::from(interval)));
+    let mut at = Loop::new(World::new(fabric, rng, f64::from(interval)), limits);
     let mut faults = plant(&mut at.world, cell, generation, interval);
     let mut tally = Tally::default();
     let mut bystanders = [false; CABLES];

@@ -10,7 +10,16 @@ use ib_trials::score::Tally;
 use ib_trials::trials::KINDS;
 
 fn settings() -> Settings {
-    Settings { seed: 7, cables: 72, days: 1.0, interval: 60, trials: 8, trial_intervals: vec![60] }
+    Settings {
+        seed: 7,
+        cables: 72,
+        days: 1.0,
+        interval: 60,
+        trials: 8,
+        trial_intervals: vec![60],
+        confidence: "high".into(),
+        limit_factor: 1.0,
+    }
 }
 
 /// The result without the time that it took.

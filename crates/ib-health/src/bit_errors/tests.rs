@@ -11,7 +11,13 @@ fn results(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitEr
     (0..=minutes * 4)
         .map(|sweep| {
             let at = Moment::default() + Duration::from_secs(15) * sweep;
-            windows.update(at, if sweep == 0 { 0 } else { errors(sweep) }, bits, limit)
+            windows.update(
+                at,
+                if sweep == 0 { 0 } else { errors(sweep) },
+                bits,
+                limit,
+                Confidence::High,
+            )
         })
         .collect()
 }
@@ -42,11 +48,14 @@ fn higher_error_ratio_is_detected_sooner() {
     // Errors a sweep at NDR: 6,000 are 1e-9; one in four sweeps is 4e-14, one in 12 1.4e-14.
     let per = |sweeps: u32| move |sweep: u32| u64::from(sweep.is_multiple_of(sweeps));
     assert_eq!(first(&results(130, Speed::Ndr, |_| 6_000), BitErrorLevel::Over), Some(0.75));
-    assert_eq!(first(&results(130, Speed::Ndr, per(1)), BitErrorLevel::Over), Some(1.5));
-    let four = first(&results(130, Speed::Ndr, per(4)), BitErrorLevel::Over).unwrap();
-    assert!((6.0..15.0).contains(&four), "{four}");
-    // Barely over its limit: raised, because it cannot be distinguished from one that is just below.
-    let barely = results(300, Speed::Ndr, per(15));
+    assert_eq!(first(&results(130, Speed::Ndr, per(1)), BitErrorLevel::Raised), Some(1.0));
+    assert_eq!(first(&results(130, Speed::Ndr, per(1)), BitErrorLevel::Over), Some(5.5));
+    let four = results(130, Speed::Ndr, per(4));
+    let [raised, over] = [BitErrorLevel::Raised, BitErrorLevel::Over].map(|it| first(&four, it));
+    assert!((6.0..15.0).contains(&raised.unwrap()), "{raised:?}");
+    assert!((30.0..60.0).contains(&over.unwrap()), "{over:?}");
+    // Somewhat over its limit: raised, because it cannot be distinguished from one that is just below.
+    let barely = results(300, Speed::Ndr, per(12));
     assert_eq!(first(&barely, BitErrorLevel::Over), None);
     assert!(first(&barely, BitErrorLevel::Raised).is_some());
 }
@@ -76,6 +85,22 @@ fn bursts_on_a_good_link_are_not_over_the_limit() {
     // The same bursts do not hide that a link is at twice its limit.
     let twice = |sweep: u32| if sweep == 300 { 5_000 } else { u64::from(!sweep.is_multiple_of(3)) };
     assert!(first(&results(300, Speed::Hdr, twice), BitErrorLevel::Over).is_some());
+}
+
+#[test]
+fn confidence_trades_false_alarms_for_time() {
+    // At EDR the limit is 0.15 errors a sweep: one in two sweeps is 3.3 times the limit.
+    let errors = |sweep: u32| u64::from(sweep.is_multiple_of(2));
+    let [high, medium] = Confidence::ALL.map(|confidence| {
+        let mut windows = BerWindows::default();
+        (0..=1_200).find(|&sweep| {
+            let at = Moment::default() + Duration::from_secs(15) * sweep;
+            let found = windows.update(at, errors(sweep), 1e11, 1e-13, confidence);
+            found.level == BitErrorLevel::Over
+        })
+    });
+    let minutes = [high, medium].map(|sweeps| sweeps.unwrap() / 4);
+    assert_eq!(minutes, [14, 6]);
 }
 
 #[test]
@@ -119,7 +144,7 @@ fn every_speed_has_a_limit_and_a_site_may_override_it() {
     }
     let limits = Limits { symbol: 1e-13, pre_fec: None };
     let own = LimitRow { speed: Speed::Ndr, fec: Some(Fec::ReedSolomon), limits };
-    let site = LimitTable(vec![own]);
+    let site = LimitTable { rows: vec![own], ..LimitTable::default() };
     assert_eq!(site.limits(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);
     assert_eq!(site.limits(Speed::Ndr, None), usual.limits(Speed::Ndr, None));
 }

@@ -326,7 +326,7 @@ fn impossible_value_is_no_evidence() {
     assert_eq!(found.verdict, Verdict::Ok, "by its other counters");
     assert_eq!(weight(&found, "impossible_value"), Some(Verdict::Ok), "{:?}", found.reasons);
     // Back to sense: what was counted since the latest valid reading counts.
-    let found = [30, 31, 32].map(|received| {
+    let found = [10, 20, 30].map(|received| {
         link.received[0] = received;
         weight(&link.sweep(), "receive_errors")
     });

@@ -1,0 +1,220 @@
+//! The output of iblinkinfo, ibqueryerrors and perfquery.
+
+use ib_mad::node::NodeKind;
+use ib_mad::port_state::state;
+use ib_mad::{Guid, PortNumber};
+
+use crate::contents::{Contents, PortKey, PortRecord};
+use crate::{Problem, text};
+
+/// Between the near end of a link and its rate, and between its state and the far end.
+const LINK: [&str; 2] = ["==(", ")==>"];
+
+/// Whether a line is a link of iblinkinfo.
+pub fn is_link(line: &str) -> bool {
+    LINK.iter().all(|mark| line.contains(mark))
+}
+
+/// An end of a link: `0x… "name"  12   34[  ] "name"`, where the GUID and the names may be missing.
+struct LinkEnd<'a> {
+    guid: Option<Guid>,
+    lid: Option<u16>,
+    number: Option<PortNumber>,
+    name: Option<&'a str>,
+}
+
+fn link_end(text: &str) -> LinkEnd<'_> {
+    let name = text
+        .find('"')
+        .and_then(|from| Some(&text[from + 1..from + 1 + text[from + 1..].rfind('"')?]));
+    let outside = match (text.find('"'), text.rfind('"')) {
+        (Some(from), Some(to)) if from < to => format!("{} {}", &text[..from], &text[to + 1..]),
+        _ => text.to_owned(),
+    };
+    let outside = outside.split('[').next().unwrap_or_default();
+    let mut numbers = outside.split_whitespace().filter(|word| !word.starts_with("0x"));
+    let guid = outside.split_whitespace().find(|word| word.starts_with("0x")).and_then(text::guid);
+    let lid = numbers.next().and_then(text::lid);
+    LinkEnd { guid, lid, number: numbers.next().and_then(|it| it.parse().ok()), name }
+}
+
+/// Adds a link. `own` is the near end where its line does not have a GUID: the switch of the block, or a port.
+fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
+    let (near, rest) = line.split_once(LINK[0])?;
+    let (about, far) = rest.split_once(LINK[1])?;
+    let near = link_end(near);
+    let (rate, states) = about.split_once("Gbps").unwrap_or(("", about));
+    let (width, speed) = rate.trim().split_once(char::is_whitespace).unwrap_or_default();
+    let (port_state, physical_state) = states.rsplit_once('/').unwrap_or_default();
+    let port_state = port_state.split_whitespace().next_back().unwrap_or_default();
+    let record = PortRecord {
+        width: text::width(width),
+        speed: text::speed(speed),
+        state: text::port_state(port_state),
+        physical_state: text::physical_state(physical_state),
+        ..PortRecord::default()
+    };
+    let key = match (own, near.guid, near.number) {
+        (Some(PortKey::Node(guid, 0)), None, Some(number)) => PortKey::Node(guid, number),
+        (Some(own @ PortKey::Port(..)), None, _) => own,
+        (_, Some(guid), Some(number)) => PortKey::Port(guid, number),
+        // Without the header of a block, as after grep.
+        (_, None, Some(number)) => PortKey::Lid(near.lid?, number),
+        _ => return None,
+    };
+    if let PortKey::Port(guid, number) = key
+        && let Some(name) = near.name
+    {
+        let node = found.node(guid);
+        node.description = text::description(name);
+        node.port_count = node.port_count.max(number);
+    }
+    let is_down = record.state == Some(state::DOWN);
+    found.port(key).merge(PortRecord { lid: near.lid, ..record.clone() });
+    // The parentheses behind the name of the far end are hints.
+    let far = link_end(far.rsplit_once(" (").map_or(far, |(far, _)| far));
+    let far_key = match (far.guid, far.lid, far.number) {
+        (Some(guid), _, Some(number)) => PortKey::Port(guid, number),
+        (None, Some(lid), Some(number)) => PortKey::Lid(lid, number),
+        _ => return Some(()),
+    };
+    if let PortKey::Port(guid, number) = far_key {
+        let node = found.node(guid);
+        if node.description.is_empty() {
+            node.description = text::description(far.name.unwrap_or_default());
+        }
+        node.port_count = node.port_count.max(number);
+    }
+    if !is_down {
+        found.port(far_key).merge(PortRecord { lid: far.lid, ..record });
+        found.links.push((key, far_key));
+    }
+    Some(())
+}
+
+/// Reads the output of iblinkinfo, with blocks or with `--line`.
+pub fn parse_iblinkinfo(text: &str) -> Result<Contents, Problem> {
+    let mut found = Contents { is_topology: true, ..Contents::default() };
+    let mut block: Option<(Option<Guid>, NodeKind, &str)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let header =
+            |prefix: &str| line.strip_prefix(prefix).map(|rest| rest.trim().trim_end_matches(':'));
+        if let Some(name) = header("CA:") {
+            block = Some((None, NodeKind::Ca, name));
+        } else if let Some(rest) = header("Switch:").or_else(|| header("Switch ")) {
+            let (guid, name) = rest.split_once(' ').unwrap_or((rest, ""));
+            let guid = text::guid(guid).ok_or_else(|| {
+                Problem::at(index + 1, format!("the switch {rest:?} has no GUID"))
+            })?;
+            let node = found.node(guid);
+            (node.kind, node.description) = (Some(NodeKind::Switch), text::description(name));
+            block = Some((Some(guid), NodeKind::Switch, name));
+        } else if is_link(line) {
+            let own = block.and_then(|(guid, ..)| Some(PortKey::Node(guid?, 0)));
+            link(line, own, &mut found)
+                .ok_or_else(|| Problem::at(index + 1, "the ends of a link cannot be read"))?;
+            let near = link_end(line.split(LINK[0]).next().unwrap_or_default());
+            match (block, near.guid) {
+                (Some((None, kind, name)), Some(guid)) => {
+                    let node = found.node(guid);
+                    (node.kind, node.description) = (Some(kind), text::description(name));
+                    node.port_count = node.port_count.max(near.number.unwrap_or(0));
+                }
+                (Some((Some(guid), ..)), _) => {
+                    let node = found.node(guid);
+                    node.lid = node.lid.or(near.lid);
+                    node.port_count = node.port_count.max(near.number.unwrap_or(0));
+                }
+                _ => {}
+            }
+        } else if line.trim().is_empty() {
+            block = None;
+        }
+    }
+    Ok(found)
+}
+
+/// The name of a node in quotes, with its GUID before it, in a header of ibqueryerrors.
+pub fn query_header(line: &str) -> Option<(Option<Guid>, &str)> {
+    let rest =
+        ["Errors for ", "Data Counters for "].iter().find_map(|it| line.trim().strip_prefix(it))?;
+    let (guid, name) = rest.split_once('"')?;
+    Some((text::guid(guid), name.trim_end_matches(':').trim_end_matches('"')))
+}
+
+/// Reads the output of ibqueryerrors. Without `--counters` it lists only counters above a threshold: those that it does
+/// not list are unknown.
+pub fn parse_ibqueryerrors(text: &str) -> Result<Contents, Problem> {
+    let mut found = Contents::default();
+    let mut node: Option<(Option<Guid>, &str)> = None;
+    let mut port = None;
+    for (index, line) in text.lines().enumerate() {
+        // Mails quote it.
+        let line = line.trim_start_matches(['>', ' ']);
+        if let Some(header) = query_header(line) {
+            node = Some(header);
+            if let (Some(guid), name) = header {
+                found.node(guid).description = text::description(name);
+            }
+        } else if let Some(rest) = line.strip_prefix("GUID 0x") {
+            port = None;
+            let at = |problem: &str| Problem::at(index + 1, problem.to_owned());
+            let (guid, rest) = rest.split_once(" port ").ok_or_else(|| at("no port"))?;
+            let guid = text::guid(guid).ok_or_else(|| at("the GUID of a port cannot be read"))?;
+            let (number, counters) =
+                rest.split_once(':').ok_or_else(|| at("a port without counters"))?;
+            // The sum of a switch's ports saturates.
+            if number.trim() == "ALL" {
+                continue;
+            }
+            let number =
+                number.trim().parse().map_err(|_| at("the number of a port cannot be read"))?;
+            let key = PortKey::Port(guid, number);
+            port = Some(key);
+            if let Some((None, name)) = node {
+                let node = found.node(guid);
+                (node.kind, node.description) = (Some(NodeKind::Ca), text::description(name));
+            }
+            let record = found.port(key);
+            for counter in counters.split('[').skip(1) {
+                let counter = counter.split(']').next().unwrap_or_default();
+                if let Some((name, value)) = counter.split_once("==") {
+                    let value = value.split_whitespace().next().unwrap_or_default();
+                    record.counters.set_by_name(name, false, value);
+                }
+            }
+        } else if is_link(line) && port.is_some() {
+            let line = line.trim_start().strip_prefix("Link info:").unwrap_or(line);
+            let _ = link(line, port, &mut found);
+        }
+    }
+    Ok(found)
+}
+
+/// The LID and port of a header of perfquery, and whether its fields have 64 bits.
+pub fn perfquery_header(line: &str) -> Option<(u16, PortNumber, bool)> {
+    let rest = line.trim().strip_prefix("# ")?;
+    let (kind, rest) = rest.split_once("counters: Lid ").or_else(|| rest.split_once(": Lid "))?;
+    let (lid, rest) = rest.split_once(" port ")?;
+    let number = rest.split_whitespace().next()?.parse().ok()?;
+    Some((text::lid(lid)?, number, kind.contains("extended")))
+}
+
+/// Reads the output of perfquery: basic, `-x`, `-E`. Several outputs may follow each other.
+pub fn parse_perfquery(text: &str) -> Result<Contents, Problem> {
+    let mut found = Contents::default();
+    let mut open = None;
+    for line in text.lines() {
+        if let Some((lid, number, is_wide)) = perfquery_header(line) {
+            let key = PortKey::Lid(lid, number);
+            found.port(key).lid = Some(lid);
+            open = Some((key, is_wide));
+        } else if let Some(((key, is_wide), (name, value))) = open.zip(line.split_once(':')) {
+            let value = value.trim_start_matches('.');
+            found.port(key).counters.set_by_name(name, is_wide, value);
+        }
+    }
+    // Port 255 stands for all ports of a switch: a sum.
+    found.ports.retain(|key, _| !matches!(key, PortKey::Lid(_, 255)));
+    Ok(found)
+}

@@ -1,0 +1,341 @@
+//! From files to dumps: which files belong together, and which port a file means.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ib_fabric::topology::End;
+use ib_mad::Guid;
+use ib_mad::node::NodeKind;
+
+use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
+use crate::{Format, Problem};
+
+/// The largest file: `*.db_csv` has some 2 KB per port, so this is a fabric of 500,000 ports.
+const LARGEST: u64 = 1 << 30;
+
+/// Files of one folder whose times differ by more belong to different dumps.
+const SAME_RUN: Duration = Duration::from_secs(3600);
+
+/// Nodes without a kind that have more ports are switches.
+const MOST_ADAPTER_PORTS: u8 = 4;
+
+/// The state of a fabric at one time, from one or more files.
+#[derive(Clone, Debug)]
+pub struct Dump {
+    /// The files, with their formats.
+    pub files: Vec<(PathBuf, Format)>,
+    /// When the counters were read.
+    pub taken_at: SystemTime,
+    /// A file says so; else it is the time at which a file was last modified.
+    pub has_time: bool,
+    /// By GUID.
+    pub nodes: BTreeMap<Guid, NodeRecord>,
+    /// By the GUID of the node.
+    pub ports: BTreeMap<End, PortRecord>,
+    /// Cables, the lower end first.
+    pub links: BTreeSet<(End, End)>,
+    /// Ports in the files of which it is not known which ones they are, as LIDs without a topology.
+    pub unresolved: usize,
+}
+
+/// Why dumps could not be read. Each is one line.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum DumpError {
+    #[error("{path}: {error}", path = path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("{path}: larger than 1 GiB", path = path.display())]
+    TooLarge { path: PathBuf },
+    #[error(
+        "{path}: unknown format: expected a file of ibdiagnet2 (db_csv, lst, net_dump, pm, cables) or the output of \
+         ibnetdiscover, iblinkinfo, ibqueryerrors or perfquery",
+        path = path.display()
+    )]
+    UnknownFormat { path: PathBuf },
+    #[error("{path}: {problem} (format {format})", path = path.display(), format = format.label())]
+    Invalid { path: PathBuf, format: Format, problem: Problem },
+    #[error("{path}: contains no nodes and no ports (format {format})", path = path.display(), format = format.label())]
+    Empty { path: PathBuf, format: Format },
+    #[error("{path}: no dumps in this directory", path = path.display())]
+    EmptyDirectory { path: PathBuf },
+    #[error("no nodes found: add a file with the topology, such as the output of ibnetdiscover")]
+    NoTopology,
+}
+
+/// A file that was read.
+struct Source {
+    path: PathBuf,
+    format: Format,
+    contents: Contents,
+    modified: SystemTime,
+}
+
+/// Reads files, and all dumps in directories, and returns the dumps, the oldest first.
+///
+/// Files of one directory make one dump as long as they complete each other. A second file with the same counters, or
+/// a second topology, is another dump. A dump without a topology has that of the others.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Dump>, DumpError> {
+    let mut groups: Vec<(PathBuf, Vec<Source>)> = Vec::new();
+    for (folder, source) in sources(paths)? {
+        let group = groups.iter_mut().find(|(of, known)| *of == folder && source.fits(known));
+        match group {
+            Some((_, known)) => known.push(source),
+            None => groups.push((folder, vec![source])),
+        }
+    }
+    let topology: Vec<Contents> = groups
+        .iter()
+        .flat_map(|(_, group)| group)
+        .find(|source| source.contents.is_topology)
+        .map(|source| source.contents.without_counters())
+        .into_iter()
+        .collect();
+    let resolve = |(_, group): (_, Vec<Source>)| {
+        let has_topology = group.iter().any(|source| source.contents.is_topology);
+        resolve(group, if has_topology { &[] } else { &topology })
+    };
+    let mut dumps: Vec<Dump> = groups.into_iter().map(resolve).collect();
+    if dumps.iter().all(|dump| dump.nodes.is_empty()) {
+        return Err(DumpError::NoTopology);
+    }
+    dumps.sort_by_key(|dump| dump.taken_at);
+    Ok(dumps)
+}
+
+/// The files of arguments, each with its folder. Of a directory, what is no dump is left out.
+fn sources(paths: &[PathBuf]) -> Result<Vec<(PathBuf, Source)>, DumpError> {
+    let mut found = Vec::new();
+    for path in paths {
+        let failed = |error| DumpError::File { path: path.clone(), error };
+        if !fs::metadata(path).map_err(failed)?.is_dir() {
+            let source =
+                read_file(path)?.ok_or_else(|| DumpError::UnknownFormat { path: path.clone() })?;
+            found.push((path.parent().unwrap_or(Path::new("")).to_owned(), source));
+            continue;
+        }
+        let entries = fs::read_dir(path).map_err(failed)?;
+        let mut files: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.retain(|file| file.is_file());
+        files.sort();
+        let before = found.len();
+        for file in files {
+            found.extend(read_file(&file)?.map(|source| (path.clone(), source)));
+        }
+        if found.len() == before {
+            return Err(DumpError::EmptyDirectory { path: path.clone() });
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a file; `None` if its format is not known.
+fn read_file(path: &Path) -> Result<Option<Source>, DumpError> {
+    let failed = |error| DumpError::File { path: path.to_owned(), error };
+    let file = File::open(path).map_err(failed)?;
+    let modified =
+        file.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut bytes = Vec::new();
+    // A pipe has no length.
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(DumpError::TooLarge { path: path.to_owned() });
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let Some(format) = Format::of(&text) else { return Ok(None) };
+    let contents = format.parse(&text).map_err(|problem| DumpError::Invalid {
+        path: path.to_owned(),
+        format,
+        problem,
+    })?;
+    if contents.is_empty() {
+        return Err(DumpError::Empty { path: path.to_owned(), format });
+    }
+    Ok(Some(Source { path: path.to_owned(), format, contents, modified }))
+}
+
+impl Source {
+    /// Whether it completes these files, instead of being a later reading of the same.
+    fn fits(&self, known: &[Source]) -> bool {
+        let repeats = |other: &Source| {
+            other.format == self.format
+                && (self.contents.is_topology
+                    || self.contents.counted().any(|key| {
+                        other.contents.ports.get(key).is_some_and(|port| !port.counters.is_empty())
+                    }))
+        };
+        let is_far = |other: &Source| {
+            let times = self.contents.taken_at.zip(other.contents.taken_at);
+            let apart = times.and_then(|(a, b)| a.max(b).duration_since(a.min(b)).ok());
+            apart.is_some_and(|apart| apart > SAME_RUN)
+        };
+        // Which cable is where changes rarely.
+        let is_cables = |source: &Source| source.format == Format::Cables;
+        !known
+            .iter()
+            .any(|other| repeats(other) || is_far(other) && !is_cables(self) && !is_cables(other))
+    }
+}
+
+impl Contents {
+    /// Nodes, ports and cables only.
+    fn without_counters(&self) -> Contents {
+        let mut topology = self.clone();
+        for port in topology.ports.values_mut() {
+            port.counters = crate::counters::Counters::default();
+        }
+        topology
+    }
+}
+
+/// Which port a name in a file means.
+#[derive(Default)]
+struct Resolver {
+    /// The ports of adapters by their own GUIDs.
+    by_guid: HashMap<Guid, End>,
+    /// Ports of adapters by LID.
+    by_lid: HashMap<u16, End>,
+    /// Switches by LID.
+    switches: HashMap<u16, Guid>,
+}
+
+impl Resolver {
+    fn end(&self, key: PortKey) -> Option<End> {
+        match key {
+            PortKey::Node(guid, number) => Some((guid, number)),
+            PortKey::Port(guid, number) => {
+                Some(self.by_guid.get(&guid).copied().unwrap_or((guid, number)))
+            }
+            PortKey::Lid(lid, number) => {
+                let switch = self.switches.get(&lid).map(|guid| (*guid, number));
+                switch.or_else(|| self.by_lid.get(&lid).copied())
+            }
+        }
+    }
+}
+
+/// Joins the files of a dump, and a topology of another one.
+fn resolve(sources: Vec<Source>, topology: &[Contents]) -> Dump {
+    let counted = sources.iter().filter(|source| source.contents.counted().next().is_some());
+    let time = |source: &Source| source.contents.taken_at;
+    let taken = counted.clone().find_map(time).or_else(|| sources.iter().find_map(time));
+    let modified = counted.map(|source| source.modified).max();
+    let modified = modified.or_else(|| sources.iter().map(|source| source.modified).max());
+    let mut dump = Dump {
+        taken_at: taken.or(modified).unwrap_or(SystemTime::UNIX_EPOCH),
+        has_time: taken.is_some(),
+        files: sources.iter().map(|source| (source.path.clone(), source.format)).collect(),
+        nodes: BTreeMap::new(),
+        ports: BTreeMap::new(),
+        links: BTreeSet::new(),
+        unresolved: 0,
+    };
+    let contents: Vec<Contents> =
+        sources.into_iter().map(|source| source.contents).chain(topology.iter().cloned()).collect();
+    let resolver = dump.add_nodes(&contents);
+    let mut links = Vec::new();
+    for found in contents {
+        for (key, record) in found.ports {
+            match resolver.end(key) {
+                Some(end) => dump.ports.entry(end).or_default().merge(record),
+                None => dump.unresolved += 1,
+            }
+        }
+        for (near, far) in found.links {
+            match resolver.end(near).zip(resolver.end(far)) {
+                Some(ends) => links.push(ends),
+                None => dump.unresolved += 1,
+            }
+        }
+    }
+    dump.add_links(links);
+    for (guid, number) in dump.ports.keys() {
+        let node = dump.nodes.entry(*guid).or_default();
+        node.port_count = node.port_count.max(*number);
+    }
+    for node in dump.nodes.values_mut().filter(|node| node.kind.is_none()) {
+        let is_switch = node.port_count > MOST_ADAPTER_PORTS;
+        node.kind = Some(if is_switch { NodeKind::Switch } else { NodeKind::Ca });
+    }
+    dump
+}
+
+impl Dump {
+    /// Adds all nodes. A node that is only known by the GUID of its port is the node of that port.
+    fn add_nodes(&mut self, contents: &[Contents]) -> Resolver {
+        let mut resolver = Resolver::default();
+        let is_switch = |guid: &Guid| {
+            let kinds = contents.iter().filter_map(|found| found.nodes.get(guid)?.kind);
+            kinds.into_iter().any(|kind| kind == NodeKind::Switch)
+        };
+        for (key, record) in contents.iter().flat_map(|found| &found.ports) {
+            if let (PortKey::Node(guid, number), Some(own)) = (*key, record.guid)
+                && !is_switch(&guid)
+            {
+                resolver.by_guid.entry(own).or_insert((guid, number));
+            }
+        }
+        for (guid, node) in contents.iter().flat_map(|found| &found.nodes) {
+            let alias = resolver.by_guid.get(guid).filter(|_| !is_switch(guid));
+            let guid = alias.map_or(*guid, |(guid, _)| *guid);
+            self.nodes.entry(guid).or_default().merge(node.clone());
+            if let Some(lid) = node.lid {
+                resolver.switches.entry(lid).or_insert(guid);
+            }
+        }
+        for (key, record) in contents.iter().flat_map(|found| &found.ports) {
+            if let Some((lid, end)) = record.lid.zip(resolver.end(*key))
+                && !is_switch(&end.0)
+            {
+                resolver.by_lid.entry(lid).or_insert(end);
+            }
+        }
+        resolver
+    }
+
+    /// Adds cables. A port has one: another one is a contradiction in the files.
+    fn add_links(&mut self, links: Vec<(End, End)>) {
+        let mut peers: HashMap<End, End> = HashMap::new();
+        for (near, far) in links {
+            let (low, high) = (near.min(far), near.max(far));
+            let is_free = |end: End, peer: End| peers.get(&end).is_none_or(|known| *known == peer);
+            if low == high || !is_free(low, high) || !is_free(high, low) {
+                self.unresolved += 1;
+                continue;
+            }
+            peers.insert(low, high);
+            peers.insert(high, low);
+            if self.links.insert((low, high)) {
+                for end in [low, high] {
+                    self.ports.entry(end).or_default();
+                }
+            }
+        }
+        // The state of a cable is that of both ends.
+        let rates: Vec<_> =
+            self.links.iter().flat_map(|(low, high)| [(*low, *high), (*high, *low)]).collect();
+        for (end, peer) in rates {
+            let Some(known) = self.ports.get(&peer) else { continue };
+            let record =
+                PortRecord { width: known.width, speed: known.speed, ..PortRecord::default() };
+            self.ports.entry(end).or_default().merge(record);
+        }
+    }
+
+    /// The ports with counters.
+    pub fn counted(&self) -> usize {
+        self.ports.values().filter(|port| !port.counters.is_empty()).count()
+    }
+
+    /// As messages call it: its only file, or the folder of its files.
+    pub fn name(&self) -> String {
+        match &*self.files {
+            [(file, _)] => file.display().to_string(),
+            [(file, _), ..] => file.parent().unwrap_or(file).display().to_string(),
+            [] => String::new(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A dump as a sweep would have seen the fabric.
+
+use std::sync::Arc;
+
+use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+use ib_fabric::hardware::{Hardware, ReadAt};
+use ib_fabric::names::NodeNameMap;
+use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_mad::moment::Anchor;
+use ib_mad::node::{NodeIdentity, NodeKind};
+use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
+use ib_mad::reading::Raw;
+use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
+use ib_mad::{Guid, Lid, Moment, Reading};
+
+use crate::contents::{NodeRecord, PortRecord};
+use crate::dump::Dump;
+
+/// Mellanox, where a file has no vendors.
+const MELLANOX: u32 = 0x02c9;
+
+impl Dump {
+    /// The fabric and its counters. `previous` is the fabric of the dump before, whose nodes stay, as absent ones, if
+    /// this one does not have them. What the files do not say is absent: it is unknown, not zero.
+    pub fn snapshot(
+        &self,
+        previous: Option<&Fabric>,
+        names: &NodeNameMap,
+        anchor: Anchor,
+    ) -> Snapshot<Raw> {
+        let at = anchor.moment;
+        let previous = previous.map(|fabric| (fabric, Moment::default()));
+        let fabric = Arc::new(Fabric::assemble(self.discovered(), names, at, previous));
+        let mut snapshot = Snapshot::blank(Arc::clone(&fabric), anchor);
+        let mut hardware = Hardware::new(false);
+        for (guid, node) in &self.nodes {
+            let known = Arc::make_mut(hardware.nodes.entry(*guid).or_default());
+            known.general = node.general.clone().map(|value| ReadAt { value, at });
+            known.temperature = node.temperature.map(|value| ReadAt { value, at });
+        }
+        for (end, record) in &self.ports {
+            if let Some(module) = &record.module {
+                let read = ReadAt { value: (**module).clone(), at };
+                hardware.port_mut(*end).module = Some(Arc::new(read));
+            }
+            let Some(PortIndex(index)) = fabric.find(*end) else { continue };
+            let mut reading = Reading::empty(at);
+            record.counters.copy_to(&mut reading);
+            snapshot.readings[index as usize] = Some(reading);
+            snapshot.fec[index as usize] = record.fec;
+        }
+        snapshot.hardware = Arc::new(hardware);
+        snapshot
+    }
+
+    fn discovered(&self) -> DiscoveredFabric {
+        let linked: std::collections::HashSet<_> =
+            self.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let node = |(guid, record): (&Guid, &NodeRecord)| {
+            let ports = self.ports.range((*guid, 0)..=(*guid, u8::MAX));
+            let port = |(end, port): (&(Guid, u8), &PortRecord)| DiscoveredPort {
+                number: end.1,
+                guid: port.guid.unwrap_or(*guid),
+                status: status(record, port, linked.contains(end)),
+                role: None,
+            };
+            DiscoveredNode { identity: identity(*guid, record), ports: ports.map(port).collect() }
+        };
+        DiscoveredFabric {
+            nodes: self.nodes.iter().map(node).collect(),
+            links: self.links.iter().copied().collect(),
+            ..DiscoveredFabric::default()
+        }
+    }
+}
+
+fn identity(guid: Guid, record: &NodeRecord) -> NodeIdentity {
+    let vendor = if record.vendor_id == 0 { MELLANOX } else { record.vendor_id };
+    let is_aggregation = is_aggregation_device(vendor, record.device_id)
+        || is_aggregation_node(&record.description, vendor);
+    let kind = match record.kind.unwrap_or(NodeKind::Ca) {
+        NodeKind::Ca if is_aggregation => NodeKind::AggregationNode,
+        kind => kind,
+    };
+    NodeIdentity {
+        guid,
+        system_guid: record.system_guid.unwrap_or(guid),
+        kind,
+        description: record.description.clone(),
+        vendor_id: record.vendor_id,
+        device_id: record.device_id,
+        port_count: record.port_count,
+        enhanced_port0: false,
+        speed_fields: SpeedFields { extended: true, extended2: false },
+        reports_fec: false,
+    }
+}
+
+/// The state of a port. A cable is listed if its link is up; without one, only what the file says is known.
+fn status(node: &NodeRecord, port: &PortRecord, has_link: bool) -> Option<PortStatus> {
+    let (state, physical_state) = match (port.state, port.physical_state) {
+        (Some(state), Some(physical)) => (state, physical),
+        (Some(state), None) => {
+            (state, if state == state::DOWN { physical::POLLING } else { physical::LINK_UP })
+        }
+        _ if has_link => (state::ACTIVE, physical::LINK_UP),
+        _ => return None,
+    };
+    Some(PortStatus {
+        lid: Lid(port.lid.or(node.lid).unwrap_or(0)),
+        state,
+        physical_state,
+        width: port.width,
+        speed: port.speed,
+        widths_supported: port.widths_supported,
+        widths_enabled: port.widths_enabled,
+        speeds_supported: port.speeds_supported,
+        speeds_enabled: port.speeds_enabled,
+        ..PortStatus::default()
+    })
+}

@@ -1,0 +1,189 @@
+//! The words of dumps: numbers, GUIDs, widths, speeds, states, FEC modes, times.
+
+use std::time::SystemTime;
+
+use ib_mad::Guid;
+use ib_mad::fec::Fec;
+use ib_mad::node::NodeKind;
+use ib_mad::port_state::{physical, state};
+use ib_mad::rate::{Speed, SpeedSet, Width};
+
+/// A GUID in hexadecimal digits, with or without `0x` and leading zeros; 0 is none.
+pub fn guid(text: &str) -> Option<Guid> {
+    let digits = text.trim().trim_start_matches("0x");
+    let is_hex =
+        (1..=16).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    let guid = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten()?;
+    (guid != 0).then_some(Guid(guid))
+}
+
+/// A LID, decimal; one outside the range of unicast LIDs is none.
+pub fn lid(text: &str) -> Option<u16> {
+    text.trim().parse().ok().filter(|lid| (1..0xc000).contains(lid))
+}
+
+/// A number, decimal or hexadecimal with `0x`.
+pub fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A width: `4x`, `4X`.
+pub fn width(text: &str) -> Option<Width> {
+    let text = text.trim().to_ascii_lowercase();
+    Width::from_label(&text)
+}
+
+/// The speed of a lane: its name, or its rate in Gb/s as ibdiagnet and iblinkinfo write it.
+pub fn speed(text: &str) -> Option<Speed> {
+    let text = text.trim();
+    Speed::from_label(text).or(match text {
+        "2.5" => Some(Speed::Sdr),
+        "5" | "5.0" => Some(Speed::Ddr),
+        "10" | "10.0" => Some(Speed::Qdr),
+        "FDR10" | "10.0 (FDR10)" => Some(Speed::Fdr10),
+        "14" | "14.0625" => Some(Speed::Fdr),
+        "25" | "25.78125" => Some(Speed::Edr),
+        "50" | "53.125" => Some(Speed::Hdr),
+        "100" | "106.25" => Some(Speed::Ndr),
+        "200" | "212.5" => Some(Speed::Xdr),
+        _ => None,
+    })
+}
+
+/// Width and speed: `4xEDR`, `4x EDR`.
+pub fn rate(text: &str) -> (Option<Width>, Option<Speed>) {
+    let text = text.trim();
+    match text.find(['x', 'X']) {
+        Some(at) => (width(&text[..=at]), speed(&text[at + 1..])),
+        None => (None, None),
+    }
+}
+
+/// LinkSpeed fields as ibdiagnet packs them (a comment in `*.db_csv`): the first byte is of SDR to QDR, the second of
+/// FDR on, the third of FDR10.
+pub fn packed_speeds(value: u64) -> SpeedSet {
+    let bits = [
+        (0, Speed::Sdr),
+        (1, Speed::Ddr),
+        (2, Speed::Qdr),
+        (8, Speed::Fdr),
+        (9, Speed::Edr),
+        (10, Speed::Hdr),
+        (11, Speed::Ndr),
+        (12, Speed::Xdr),
+        (16, Speed::Fdr10),
+    ];
+    bits.into_iter().filter(|(bit, _)| value >> bit & 1 == 1).map(|(_, speed)| speed).collect()
+}
+
+/// The state of a port: `ACT`, `Active`, `4`.
+pub fn port_state(text: &str) -> Option<u8> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "act" | "active" => Some(state::ACTIVE),
+        "armed" | "arm" => Some(state::ARMED),
+        "ini" | "init" | "initialize" => Some(state::INIT),
+        "down" | "dow" => Some(state::DOWN),
+        _ => None,
+    }
+}
+
+/// The physical state of a port: `LINK UP`, `LinkUp`, `POLL`.
+pub fn physical_state(text: &str) -> Option<u8> {
+    match text.trim().replace([' ', '_'], "").to_ascii_lowercase().as_str() {
+        "linkup" => Some(physical::LINK_UP),
+        "poll" | "polling" => Some(physical::POLLING),
+        "disable" | "disabled" => Some(physical::DISABLED),
+        "sleep" => Some(physical::SLEEP),
+        _ => None,
+    }
+}
+
+/// A FEC mode as ibdiagnet names it, or its code.
+pub fn fec(text: &str) -> Option<Fec> {
+    let text = text.trim().to_ascii_uppercase().replace('-', "_");
+    if let Some(code) = number(&text.to_ascii_lowercase()) {
+        return Fec::from_discriminant(u16::try_from(code).ok()?);
+    }
+    Some(match text.as_str() {
+        "NO_FEC" => Fec::None,
+        "FIRE_FEC" | "FIRECODE" | "FIRE_CODE" => Fec::FireCode,
+        "RS_FEC" | "RS_FEC_528_514" => Fec::ReedSolomon,
+        "LL_RS_FEC" | "RS_FEC_271_257" | "LL_FEC" => Fec::LowLatency,
+        "RS_FEC_544_514" => Fec::ReedSolomon2,
+        "MLNX_STRONG_RS_FEC" => Fec::StrongReedSolomon,
+        "MLNX_LL_RS_FEC" => Fec::MellanoxLowLatency,
+        "MLNX_ADAPT_RS_FEC" => Fec::Adaptive,
+        "MLNX_COD_FEC" => Fec::Cod,
+        "MLNX_ZL_FEC" => Fec::ZeroLatency,
+        "MLNX_RS_544_514_PLR" => Fec::Rs544Plr,
+        "MLNX_RS_271_257_PLR" => Fec::Rs271Plr,
+        _ => return None,
+    })
+}
+
+/// A kind of node: `SW`, `Switch`, `CA`, `Ca`, `Hca`, `RT`, `Rt`.
+pub fn kind(text: &str) -> Option<NodeKind> {
+    match text {
+        "SW" | "Switch" => Some(NodeKind::Switch),
+        "CA" | "Ca" | "Hca" => Some(NodeKind::Ca),
+        "RT" | "Rt" => Some(NodeKind::Router),
+        _ => None,
+    }
+}
+
+/// A time as ibdiagnet writes it, `2025-03-31 23:43:18 UTC +0000`, or ibnetdiscover, `Tue Feb 23 14:02:06 2021`, which
+/// has no zone: then UTC is assumed.
+pub fn time(text: &str) -> Option<SystemTime> {
+    let text = text.trim().trim_matches('"').split(" UTC").next()?.trim();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let formats = ["%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S %Y"];
+    let parsed =
+        formats.iter().find_map(|format| jiff::civil::DateTime::strptime(format, &text).ok())?;
+    let at = parsed.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(at.timestamp().into())
+}
+
+/// A description without quotes and what a terminal would act on.
+pub fn description(text: &str) -> String {
+    ib_mad::node::readable_description(text.trim().trim_matches('"').as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn words_of_all_tools_are_read() {
+        assert_eq!(guid("0x2c9030042dff1"), Some(Guid(0x0002_c903_0042_dff1)));
+        for text in ["", "0x", "0", "0xswitch1", "22222222222host2", "123456789012345678"] {
+            assert_eq!(guid(text), None, "{text}");
+        }
+        assert_eq!(["12", "65535", "0", "-1", ""].map(lid), [Some(12), None, None, None, None]);
+        assert_eq!(rate("4xNDR"), (Some(Width::X4), Some(Speed::Ndr)));
+        assert_eq!(rate("4x ???"), (Some(Width::X4), None));
+        assert_eq!(rate("12X 5.0"), (Some(Width::X12), Some(Speed::Ddr)));
+        assert_eq!(rate(""), (None, None));
+        assert_eq!(packed_speeds(2052).fastest(), Some(Speed::Ndr));
+        assert_eq!(packed_speeds(0).fastest(), None);
+        assert_eq!(fec("RS_FEC_544_514"), Some(Fec::ReedSolomon2));
+        assert_eq!(
+            (fec("14"), fec("0x04"), fec("N/A")),
+            (Some(Fec::Rs271Plr), Some(Fec::ReedSolomon2), None)
+        );
+        assert_eq!(physical_state("LINK UP"), Some(physical::LINK_UP));
+    }
+
+    #[test]
+    fn times_of_all_tools_are_read() {
+        let expected = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_743_464_598));
+        assert_eq!(time("2025-03-31 23:43:18 UTC +0000"), expected);
+        assert_eq!(time("Mon Mar 31 23:43:18 2025"), expected);
+        assert_eq!(time("Tue Feb  2 04:02:06 2021").is_some(), true);
+        assert_eq!(time("yesterday"), None);
+    }
+}
