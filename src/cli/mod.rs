@@ -4,6 +4,7 @@ pub mod check;
 mod daemon;
 pub mod demo;
 pub mod doctor;
+mod dumps;
 pub mod history;
 pub mod links;
 pub mod serve;

@@ -144,7 +144,9 @@ pub fn time(text: &str) -> Option<SystemTime> {
     let parsed =
         formats.iter().find_map(|format| jiff::civil::DateTime::strptime(format, &text).ok())?;
     let at = parsed.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(at.timestamp().into())
+    let at = SystemTime::from(at.timestamp());
+    // No tool is that old.
+    at.duration_since(SystemTime::UNIX_EPOCH).is_ok().then_some(at)
 }
 
 /// A description without quotes and what a terminal would act on.

@@ -244,14 +244,17 @@ impl BerWindows {
         for (window, kept) in BerWindow::ALL.into_iter().zip(&mut self.windows) {
             let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
             found.windows[window as usize] = Measurement { errors, seconds };
-            kept.record(window.length(), at, counted);
             let expected = found.expected(window);
+            // If a burst cannot be told apart it may be one: that is not certain.
+            let may_exceed = kept.is_sparse(window.length(), at)
+                && errors as f32 > exceptional(expected, confidence.bad());
+            kept.record(window.length(), at, counted);
             // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
             // there may be two: without them, the errors must still be too many.
             let steady = kept.steady_growth(at, counted) as f32;
             let level = if steady > exceptional(expected, confidence.bad()) {
                 BitErrorLevel::Over
-            } else if steady > exceptional(expected / 2.0, confidence.watch()) {
+            } else if may_exceed || steady > exceptional(expected / 2.0, confidence.watch()) {
                 BitErrorLevel::Raised
             } else if expected >= ENOUGH {
                 BitErrorLevel::Fine

@@ -34,7 +34,7 @@ pub struct ReceivedSums {
     certain: u32,
     /// The readings that showed most of these.
     busiest: Busiest,
-    /// Symbol errors; 1 for each reading without them.
+    /// Symbol errors of an agent that has no details of receive errors; 1 for each reading of others.
     symbols: f32,
     /// Packets that were received marked bad.
     pub marked: f32,
@@ -118,7 +118,8 @@ impl PortTracker {
         let status = self.totals.status();
         let grown = |counter| growth.get(counter).unwrap_or(0) as f32;
         let has_symbols = self.totals.total(Counter::SymbolErrors).is_some()
-            && !self.is_full(Counter::SymbolErrors);
+            && !self.is_full(Counter::SymbolErrors)
+            && self.totals.total(Counter::RcvLocalPhysicalErrors).is_none();
         let symbols = if has_symbols { grown(Counter::SymbolErrors) } else { 1.0 };
         let sums = &mut self.recent.current;
         let corrupted = local_physical_errors(&growth, status);
@@ -260,8 +261,8 @@ impl PortTracker {
     }
 
     /// Whether more packets were corrupted than the allowed bit errors explain, and not only in a burst, if the bits
-    /// are known. What corrupts a packet is a symbol error, too: without any, the packets found no buffer, which is the
-    /// only other thing that agents without PortRcvErrorDetails count in PortRcvErrors.
+    /// are known. What corrupts a packet is a symbol error, too. Without any, an agent that has no PortRcvErrorDetails
+    /// counted packets that found no buffer, or were malformed when they were sent.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
         let bits = self.recent.sum(|it| it.received) * 32.0;

@@ -31,11 +31,16 @@ pub struct SlidingWindow {
     len: u8,
 }
 
+/// The time between two points of a window, in hundredths of a second.
+fn step(length: Duration) -> u32 {
+    (length.as_millis() as u32 / 10) / (POINTS as u32 - 1)
+}
+
 impl SlidingWindow {
     /// Records the counter's value, if a new point is due.
     pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
         // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
-        let step = (length.as_millis() as u32 / 10) / (POINTS as u32 - 1);
+        let step = step(length);
         let is_due = |newest: &(Tick, u32)| at.0.wrapping_sub(newest.0.0) >= step - step / 10;
         if self.points().last().is_none_or(is_due) {
             if usize::from(self.len) == POINTS {
@@ -55,6 +60,13 @@ impl SlidingWindow {
     pub fn growth(&self, at: Tick, value: u32) -> Option<(u32, f32)> {
         let (since, before) = self.points().first()?;
         Some((value.wrapping_sub(*before), at.seconds_since(*since)))
+    }
+
+    /// Whether it has too few readings to tell bursts apart although the time would suffice: there may be hours
+    /// between dumps.
+    pub fn is_sparse(&self, length: Duration, at: Tick) -> bool {
+        let since = self.points().first().map_or(at, |(since, _)| *since);
+        usize::from(self.len) < 3 && at.0.wrapping_sub(since.0) >= 3 * step(length)
     }
 
     /// The same as if the counter had grown in the two busiest intervals between points, or since the last one, like

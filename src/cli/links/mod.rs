@@ -30,7 +30,7 @@ use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
 use super::daemon::Daemon;
-use super::{Fatal, closed_pipe_is_no_error, printable};
+use super::{Fatal, closed_pipe_is_no_error, dumps, printable};
 use table::Style;
 
 /// The longest time of `--for`.
@@ -47,6 +47,8 @@ Examples:
   fabric-exporter links --url http://127.0.0.1:10315 --suspect
   fabric-exporter links --for 1m
   fabric-exporter links --fabric.hca=mlx5_1 --json
+  fabric-exporter links --from /var/tmp/ibdiagnet2 --suspect
+  fabric-exporter links --from monday/ tuesday/
 
 The table is on standard output, worst links first; a summary is on standard error. REASON is the
 worst reason; (+2) means two more. COUNTS has the error counters of the ends A and B; a + after a
@@ -73,7 +75,18 @@ pub struct LinksArgs {
     /// verdict of ok takes about 4 minutes at EDR and 10 minutes at NDR.
     #[arg(long = "for", value_name = "DURATION")]
     watch_for: Option<HumanDuration>,
-    /// Config file of serve
+    /// Judge dumps of other tools instead of sweeping
+    ///
+    /// Files or directories: db_csv, lst, net_dump, pm and cables of ibdiagnet2, and the output of ibnetdiscover,
+    /// iblinkinfo, ibqueryerrors and perfquery. Files of one directory complete each other. Two dumps with the same
+    /// counters give error rates. What a dump does not contain is unknown.
+    #[arg(long = "from", value_name = "PATH", num_args = 1.., conflicts_with_all = ["url", "watch_for"],
+          help_heading = "Dumps")]
+    from: Vec<PathBuf>,
+    /// Time between the dumps, if the files do not contain it
+    #[arg(long, value_name = "DURATION", requires = "from", help_heading = "Dumps")]
+    between: Option<HumanDuration>,
+    /// Config file of the "serve" command
     ///
     /// Options override its keys.
     #[arg(long = "config.file", value_name = "FILE")]
@@ -97,7 +110,7 @@ pub struct LinksArgs {
 fn sweep_options() -> Vec<Id> {
     let options = FabricOptions::augment_args(PathOptions::augment_args(Command::new("links")));
     let options = options.get_arguments().map(|option| option.get_id().clone());
-    options.chain(["watch_for", "config_file"].map(Id::from)).collect()
+    options.chain(["watch_for", "config_file", "from"].map(Id::from)).collect()
 }
 
 /// Prints the links.
@@ -106,18 +119,36 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
         Filter { suspect: args.suspect, fabric: args.of_fabric.clone(), ..Filter::default() };
     let json = args.json;
     let watch_for = args.watch_for.map(Duration::from);
-    let is_single_sweep = args.url.is_none() && watch_for.is_none();
+    let mut notes = Vec::new();
+    let mut hint = None;
     let found = match &args.url {
         Some(url) => remote(url, &filter, &args.access)?,
-        None => links(&sweep(settings(args)?, watch_for.unwrap_or_default())?, &filter),
+        None if !args.from.is_empty() => {
+            let (paths, between) = (args.from.clone(), args.between.map(Duration::from));
+            let read = dumps::read(&paths, between)?;
+            notes = dumps::notes(&read);
+            hint = (read.len() == 1).then_some("for bit error ratios add a second dump");
+            links(&[dumps::judge(&read, &settings(args)?, |_| {})?], &filter)
+        }
+        None => {
+            hint = watch_for.is_none().then_some(SINGLE_SWEEP);
+            links(&sweep(settings(args)?, watch_for.unwrap_or_default())?, &filter)
+        }
     };
     let is_written = closed_pipe_is_no_error(write(&found, json))?;
     if is_written && !json {
         // The output is complete: an error here does not matter.
-        let _ = writeln!(std::io::stderr(), "{}", summary(&found, &filter, is_single_sweep));
+        let mut stderr = std::io::stderr();
+        for note in notes {
+            let _ = writeln!(stderr, "{note}");
+        }
+        let _ = writeln!(stderr, "{}", summary(&found, &filter, hint));
     }
     Ok(())
 }
+
+/// What to do after a single sweep.
+const SINGLE_SWEEP: &str = "for bit error ratios use --for 1m, or --url of a running exporter";
 
 /// Requests the links of the exporter at an address.
 fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
@@ -273,7 +304,7 @@ impl Style {
 }
 
 /// The last line: the number of links by verdict, and what to do next.
-fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
+fn summary(found: &Links, filter: &Filter, hint: Option<&str>) -> String {
     if found.fabrics.is_empty() {
         return "no links: this exporter does not sweep a fabric".into();
     }
@@ -302,9 +333,7 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
             }
         };
         parts.push(format!("{listed}{}", counts.join(", ")));
-        if is_single_sweep {
-            parts.push("for bit error ratios use --for 1m, or --url of a running exporter".into());
-        }
+        parts.extend(hint.map(str::to_owned));
     }
     printable(&parts.join("; "))
 }
@@ -353,7 +382,8 @@ mod tests {
             ),
         ] {
             let filter = Filter { suspect, ..Filter::default() };
-            assert_eq!(summary(&Links { fabrics }, &filter, is_single_sweep), says);
+            let hint = is_single_sweep.then_some(SINGLE_SWEEP);
+            assert_eq!(summary(&Links { fabrics }, &filter, hint), says);
         }
     }
 

@@ -88,6 +88,22 @@ fn bursts_on_a_good_link_are_not_over_the_limit() {
 }
 
 #[test]
+fn errors_between_two_readings_are_not_certain() {
+    // Two dumps an hour apart: 36 errors are the limit at EDR.
+    let level = |errors| {
+        let mut windows = BerWindows::default();
+        let mut update = |hours: u32, errors| {
+            let at = Moment::default() + Duration::from_secs(3600) * hours;
+            windows.update(at, errors, 1e11, 1e-13, Confidence::High).level
+        };
+        [update(1, 0), update(2, errors)]
+    };
+    assert_eq!(level(0), [BitErrorLevel::Unknown, BitErrorLevel::Fine]);
+    assert_eq!(level(20)[1], BitErrorLevel::Fine);
+    assert_eq!(level(1_000)[1], BitErrorLevel::Raised);
+}
+
+#[test]
 fn confidence_trades_false_alarms_for_time() {
     // At EDR the limit is 0.15 errors a sweep: one in two sweeps is 3.3 times the limit.
     let errors = |sweep: u32| u64::from(sweep.is_multiple_of(2));

@@ -279,9 +279,20 @@ fn packets_marked_upstream_are_not_this_links_errors() {
     );
     let found = [[60, 52], [70, 54], [80, 55]].map(|received| {
         link.received = received;
+        link.symbols += 1;
         link.sweep().reasons.weight(Reason::ReceiveErrors)
     });
     assert_eq!(found, [None, None, Some(Verdict::Watch)]);
+}
+
+#[test]
+fn packets_without_symbol_errors_were_not_corrupted_here() {
+    let mut link = Scenario::new();
+    for _ in 0..60 {
+        link.received[0] += 10;
+        let found = link.sweep();
+        assert_eq!(found.reasons.weight(Reason::ReceiveErrors), None, "{:?}", found.reasons);
+    }
 }
 
 #[test]
@@ -328,6 +339,7 @@ fn impossible_value_is_no_evidence() {
     // Back to sense: what was counted since the latest valid reading counts.
     let found = [10, 20, 30].map(|received| {
         link.received[0] = received;
+        link.symbols += 1;
         weight(&link.sweep(), "receive_errors")
     });
     assert_eq!(found, [None, None, Some(Verdict::Watch)]);
