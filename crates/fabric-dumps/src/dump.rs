@@ -330,11 +330,14 @@ impl Dump {
         self.ports.values().filter(|port| !port.counters.is_empty()).count()
     }
 
-    /// As messages call it: its only file, or the folder of its files.
+    /// As messages call it: its only file, or the folder of its files, or the first one.
     pub fn name(&self) -> String {
         match &*self.files {
             [(file, _)] => file.display().to_string(),
-            [(file, _), ..] => file.parent().unwrap_or(file).display().to_string(),
+            [(file, _), rest @ ..] => match file.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder.display().to_string(),
+                _ => format!("{} and {} more", file.display(), rest.len()),
+            },
             [] => String::new(),
         }
     }

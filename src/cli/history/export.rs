@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use humantime::format_rfc3339_seconds as utc;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 use fabric_history::export::{self, ExportError, ExportFilter, TableFormat};
 use fabric_history::file::dump::{Existing, temporary_beside};
@@ -187,9 +187,9 @@ impl ExportArgs {
 
 /// The file to export from. That of a running exporter is fetched to a temporary file, which is deleted when
 /// the second value is dropped.
-fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<NamedTempFile>), Fatal> {
+fn reader(origin: Origin, window: Window) -> Result<(Reader, Temporary), Fatal> {
     let api = match origin {
-        Origin::File(reader) => return Ok((reader, None)),
+        Origin::File(reader, folder) => return Ok((reader, Temporary(None, folder))),
         Origin::Exporter(api) => api,
     };
     // In a folder where others may write: its name is random, and only its owner can read it.
@@ -199,8 +199,14 @@ fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<NamedTempFil
         Fatal::failed(format!("cannot create a temporary file in {}: {error}", folder.display()))
     })?;
     api.dump(window, copy.path())?;
-    Ok((Reader::open(copy.path())?, Some(copy)))
+    Ok((Reader::open(copy.path())?, Temporary(Some(copy), None)))
 }
+
+/// What is deleted after the export: a copy of an exporter's history, or the history of dumps.
+struct Temporary(
+    #[expect(dead_code, reason = "dropped")] Option<NamedTempFile>,
+    #[expect(dead_code, reason = "dropped")] Option<TempDir>,
+);
 
 impl DumpArgs {
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
@@ -210,7 +216,7 @@ impl DumpArgs {
         let window = self.window.window(clock, origin.source())?;
         let existing = if self.force { Existing::Replace } else { Existing::Keep };
         match origin {
-            Origin::File(reader) => drop(reader.dump(window, file, existing, 0)?),
+            Origin::File(reader, _) => drop(reader.dump(window, file, existing, 0)?),
             Origin::Exporter(api) => {
                 let part = temporary_beside(file)?;
                 api.dump(window, part.path())?;

@@ -5,18 +5,26 @@ mod show;
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
+use tempfile::TempDir;
 
+use crate::config::Settings;
+use crate::config::options::Options;
 use crate::history_client::HistoryClient;
 use crate::remote::Access;
+use fabric_dumps::Dump;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
+use fabric_history::settings::HistorySettings;
 use fabric_history::source::SourceError;
-use fabric_history::{HistoryError, Reader, Source};
+use fabric_history::{HistoryError, Reader, Recorder, Source};
+use fabric_observation::RecorderMetrics;
+use site_config::units::HumanDuration;
 
-use super::{Fatal, closed_pipe_is_no_error, printable};
+use super::{Fatal, closed_pipe_is_no_error, dumps, printable};
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -37,7 +45,9 @@ Examples:
   fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
   fabric-exporter history export --since 1d -o counters.csv --file history.db
 
-Either --file or --url is required. Tables show local times; --json and exports have UTC, with a Z.";
+  fabric-exporter history report --from dumps/ -o incident.html
+
+One of --file, --url and --from is required. Tables show local times; --json and exports use UTC, with a Z.";
 
 /// The arguments of `history`.
 #[derive(Args, Debug)]
@@ -88,6 +98,20 @@ pub struct OriginArgs {
     url: Option<String>,
     #[command(flatten)]
     access: Access,
+    /// Dumps of other tools: files or directories
+    ///
+    /// As of "links --from". Their times are the times of the sweeps.
+    #[arg(long, value_name = "PATH", num_args = 1.., global = true, help_heading = "Source")]
+    from: Vec<PathBuf>,
+    /// Time between the dumps, if the files do not contain it
+    #[arg(
+        long,
+        value_name = "DURATION",
+        global = true,
+        requires = "from",
+        help_heading = "Source"
+    )]
+    between: Option<HumanDuration>,
 }
 
 /// The arguments that name a window.
@@ -156,8 +180,8 @@ impl From<HistoryError> for Fatal {
 
 /// The history of a file or of an exporter.
 enum Origin {
-    /// A file on this host.
-    File(Reader),
+    /// A file on this host; that of dumps is in a directory which is deleted in the end.
+    File(Reader, Option<TempDir>),
     /// A running exporter; it also makes copies of its file.
     Exporter(HistoryClient),
 }
@@ -165,7 +189,7 @@ enum Origin {
 impl Origin {
     fn source(&self) -> &dyn Source {
         match self {
-            Origin::File(reader) => reader,
+            Origin::File(reader, _) => reader,
             Origin::Exporter(api) => api,
         }
     }
@@ -174,19 +198,54 @@ impl Origin {
 impl OriginArgs {
     /// Opens the history that the flags name.
     fn open(self) -> Result<Origin, Fatal> {
+        if !self.from.is_empty() && (self.file.is_some() || self.url.is_some()) {
+            return Err(Fatal::usage("--from excludes --file and --url: use one of them"));
+        }
+        if !self.from.is_empty() {
+            let dumps = dumps::read(&self.from, self.between.map(Duration::from))?;
+            return import(&dumps);
+        }
         match (self.file, self.url) {
-            (Some(file), None) => Ok(Origin::File(Reader::open(&file)?)),
+            (Some(file), None) => Ok(Origin::File(Reader::open(&file)?, None)),
             (None, Some(url)) => HistoryClient::new(&url, &self.access)
                 .map(Origin::Exporter)
                 .map_err(|error| Fatal::usage(format!("--url: {error}"))),
-            (None, None) => {
-                Err(Fatal::usage("--file or --url is required: name a history file or an exporter"))
-            }
+            (None, None) => Err(Fatal::usage(
+                "--file, --url or --from is required: a history file, an exporter, or dumps",
+            )),
             (Some(_), Some(_)) => {
                 Err(Fatal::usage("--file and --url exclude each other: use one of them"))
             }
         }
     }
+}
+
+/// Records dumps in a temporary file.
+fn import(dumps: &[Dump]) -> Result<Origin, Fatal> {
+    let folder = TempDir::new().map_err(Fatal::failed_to("cannot create a temporary directory"))?;
+    let file = folder.path().join("dumps.db");
+    // Whatever is in dumps is kept.
+    let forever = Duration::from_secs(100 * 365 * 24 * 3600);
+    let settings = HistorySettings {
+        traffic_retention: forever,
+        retention: forever,
+        ..HistorySettings::new(file.clone())
+    };
+    let metrics = Arc::<RecorderMetrics>::default();
+    let mut recorder = Recorder::new(settings, Arc::clone(&metrics));
+    let defaults = Settings::load(Options::default(), None).map_err(Fatal::usage)?;
+    let times = dumps.iter().map(|dump| dump.taken_at);
+    let mut times = times.chain(std::iter::repeat(SystemTime::now()));
+    dumps::judge(dumps, &defaults, |observation| {
+        if let Some(at) = times.next() {
+            recorder.import(observation, at);
+        }
+    })?;
+    drop(recorder);
+    if metrics.get().errors.iter().any(|count| *count > 0) {
+        return Err(Fatal::failed("the dumps could not be recorded: see the log"));
+    }
+    Ok(Origin::File(Reader::open(&file)?, Some(folder)))
 }
 
 impl WindowArgs {

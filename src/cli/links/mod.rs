@@ -127,7 +127,13 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
             let (paths, between) = (args.from.clone(), args.between.map(Duration::from));
             let read = dumps::read(&paths, between)?;
             notes = dumps::notes(&read);
-            hint = (read.len() == 1).then_some("for bit error ratios add a second dump");
+            hint = match &*read {
+                [dump] if !dump.links.is_empty() => Some("for bit error ratios add a second dump"),
+                dumps if dumps.iter().all(|dump| dump.links.is_empty()) => {
+                    Some("add a file with cables, such as the output of ibnetdiscover")
+                }
+                _ => None,
+            };
             links(&[dumps::judge(&read, &settings(args)?, |_| {})?], &filter)
         }
         None => {

@@ -171,6 +171,12 @@ impl Recorder {
         self.record(&observation, now);
     }
 
+    /// Records an observation that another tool made at `at`, when this exporter may not have run.
+    pub fn import(&mut self, observation: &Observation, at: SystemTime) {
+        self.fabrics.entry(observation.fabric.clone()).or_default();
+        self.record(observation, at);
+    }
+
     /// Records an observation. `now` is the time of day.
     pub fn record(&mut self, observation: &Observation, now: SystemTime) {
         let name = &observation.fabric;
