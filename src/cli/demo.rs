@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use clap::builder::Resettable;
 use clap::{Arg, Args};
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::config::options::{
     CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
     WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
+use fabric_dumps::Format;
 use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
 use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
@@ -57,9 +58,10 @@ pub struct DemoArgs {
     /// option --topology, traffic without faults.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Use the fabric of an ibnetdiscover or ibsim file
+    /// Use the fabric of a dump or of an ibsim file
     ///
-    /// Instead of the fabric of the scenario.
+    /// Instead of the fabric of the scenario. Dumps: db_csv, lst and net_dump of ibdiagnet2, ibnetdiscover [-p], and
+    /// iblinkinfo.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
     /// Number of hosts [default: as in the scenario]
@@ -92,6 +94,29 @@ pub struct DemoArgs {
     process: ProcessOptions,
 }
 
+/// A file that the simulator reads: that of the option, or a temporary one with the nodes and cables of a dump.
+fn topology(path: Option<PathBuf>) -> Result<(Option<PathBuf>, Option<NamedTempFile>), Fatal> {
+    let Some(path) = path else { return Ok((None, None)) };
+    // What cannot be read is reported by the simulator.
+    let Ok(bytes) = std::fs::read(&path) else { return Ok((Some(path), None)) };
+    let text = String::from_utf8_lossy(&bytes);
+    let is_net = ib_sim::net::file::parse(&text).is_ok();
+    let Some(format) = Format::of(&text).filter(|_| !is_net) else { return Ok((Some(path), None)) };
+    let dumps = match fabric_dumps::read(std::slice::from_ref(&path)) {
+        Ok(dumps) => dumps,
+        // A net file with a mistake: the simulator knows that format better.
+        Err(_) if format == Format::IbNetDiscover => return Ok((Some(path), None)),
+        Err(error) => return Err(Fatal::usage(format!("--topology: {error}"))),
+    };
+    let failed = Fatal::failed_to("cannot write a temporary file");
+    let written = NamedTempFile::new().and_then(|mut file| {
+        file.write_all(dumps[0].to_ibnetdiscover().as_bytes())?;
+        Ok(file)
+    });
+    let file = written.map_err(failed)?;
+    Ok((Some(file.path().to_owned()), Some(file)))
+}
+
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     if args.fabric.hca.is_some() || args.fabric.port.is_some() {
@@ -106,7 +131,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         }
         (None, None) => Scenario::demo(),
     };
-    let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
+    let (topology, converted) = topology(args.topology)?;
+    let overrides = Overrides { fabric: topology, hosts: args.hosts, speedup: args.speedup };
     let scenario = scenario.map_err(Fatal::usage)?;
     let built_in = args.scenario.is_none() && overrides.fabric.is_none();
     if built_in && overrides.hosts.is_some_and(|hosts| hosts < FEWEST_HOSTS) {
@@ -114,6 +140,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         return Err(Fatal::usage(format!("--hosts: {problem}")));
     }
     let resolved = scenario.resolve(&overrides).map_err(Fatal::usage)?;
+    drop(converted);
     // Before the temporary folder is made: an early signal must not leave it behind.
     let signals = ShutdownSignals::install()?;
     let (history, folder) =

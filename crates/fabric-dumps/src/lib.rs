@@ -8,6 +8,7 @@ pub mod dump;
 mod ibdiagnet;
 mod ibnetdiscover;
 mod modules;
+mod net;
 mod snapshot;
 pub mod text;
 

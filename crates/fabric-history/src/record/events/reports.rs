@@ -16,6 +16,10 @@ use ib_mad::Moment;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
 
+/// Ports of one device that reported one serial number within so many seconds have one module: OSFP modules have two
+/// ports (a public dump of 272 nodes has 123). No technician moves a cable in that time.
+const TWINS: u32 = 120;
+
 /// What was reported until now.
 #[derive(Debug, Default)]
 pub(super) struct LastReports {
@@ -53,8 +57,9 @@ impl LastReports {
         let wall = sweep.snapshot.anchor.wall_of(read.at);
         let before = self.places.of(serial);
         let is_known = before.iter().any(|place| place.end == end);
-        let moved = if is_known { None } else { earlier(before, sweep, index, serial) };
-        let was = self.places.enter(end, serial, unix_seconds(wall)).filter(|was| *was != serial);
+        let now = unix_seconds(wall);
+        let moved = if is_known { None } else { earlier(before, sweep, index, serial, now) };
+        let was = self.places.enter(end, serial, now).filter(|was| *was != serial);
         if was.is_none() && moved.is_none() {
             return;
         }
@@ -88,9 +93,19 @@ fn update_link_down(
 
 /// Where a cable was before it was plugged into a port: `, seen at leaf-3 port 7 until …`. Its other end is no other
 /// place, and neither is a port that still has it: ports of one module or split cable report one serial number.
-fn earlier(places: &[Place], sweep: &Sweep, port: PortIndex, serial: Serial) -> Option<String> {
+fn earlier(
+    places: &[Place],
+    sweep: &Sweep,
+    port: PortIndex,
+    serial: Serial,
+    now: u32,
+) -> Option<String> {
     let (fabric, hardware) = (&sweep.snapshot.fabric, &sweep.snapshot.hardware);
     let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
+    let reports_it = |of: End| {
+        let module = hardware.port(of).and_then(PortHardware::plugged);
+        module.and_then(|module| module_places::serial(&module.serial_number)) == Some(serial)
+    };
     let still_has_it = |of: &End| {
         let is_up = fabric.find(*of).and_then(|it| sweep.snapshot.status(it));
         let reported = hardware.port(*of);
@@ -99,12 +114,16 @@ fn earlier(places: &[Place], sweep: &Sweep, port: PortIndex, serial: Serial) -> 
             let down = it.link_down.as_ref().map(|read| read.at);
             it.module.as_ref().map(|read| read.at) >= down
         };
-        let module = reported.filter(is_current).and_then(PortHardware::plugged);
         is_up.is_some_and(PortStatus::link_up)
-            && module.and_then(|module| module_places::serial(&module.serial_number))
-                == Some(serial)
+            && reported.is_some_and(|it| is_current(&it))
+            && reports_it(*of)
     };
-    let elsewhere = || places.iter().filter(|it| Some(it.end) != peer && !still_has_it(&it.end));
+    // Also without a link: the ports of a module are read one after the other, and both were a moment ago.
+    let guid = fabric.end(port).0;
+    let is_twin =
+        |it: &Place| it.end.0 == guid && now.saturating_sub(it.until) < TWINS && reports_it(it.end);
+    let is_elsewhere = |it: &&Place| Some(it.end) != peer && !still_has_it(&it.end) && !is_twin(it);
+    let elsewhere = || places.iter().filter(is_elsewhere);
     let names: Vec<String> = elsewhere()
         .filter_map(|place| fabric.find(place.end))
         .map(|port| port_label(sweep.snapshot, port))

@@ -392,4 +392,9 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
     let twin = set(&mut sim, &[(1, 1, b'D', 1), (1, 2, b'D', 0)]);
     assert_eq!(twin.len(), 2, "{twin:?}");
     assert!(twin.iter().all(|event| !event.contains("seen at")), "{twin:?}");
+    // Also if one of them has no link.
+    let mut sim = Simulation::new();
+    let port = sim.snapshot().fabric.find(end(1, 1)).unwrap();
+    sim.snapshot().statuses[port.0 as usize] = PortRead::Ok(PortStatus::default());
+    assert_eq!(set(&mut sim, &[(1, 1, b'D', 0), (1, 2, b'D', 0)]), [""; 0]);
 }
