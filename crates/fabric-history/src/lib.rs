@@ -8,6 +8,7 @@ pub mod file;
 pub mod history_query;
 pub mod local_clock;
 pub mod model;
+pub mod outcomes;
 pub mod plot;
 pub mod record;
 pub mod report;

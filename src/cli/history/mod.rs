@@ -71,6 +71,10 @@ enum HistoryCommand {
     Diff(show::DiffArgs),
     /// Write an incident report: events, suspect links with evidence and plots, missing data
     Report(show::ReportArgs),
+    /// Count what followed verdicts, and how often the advice was right (default: the whole history)
+    ///
+    /// The table contains no names: it can be pasted into an issue.
+    Verdicts(show::VerdictsArgs),
     /// Export counters or events (CSV, JSON lines), or totals (OpenMetrics)
     Export(export::ExportArgs),
     /// Copy a period to a history file of its own
@@ -145,6 +149,7 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
         HistoryCommand::Link(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Diff(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Report(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Verdicts(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Export(args) => args.run(origin, clock)?,
         HistoryCommand::Dump(args) => args.run(origin, clock)?,
     };

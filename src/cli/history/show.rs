@@ -14,6 +14,7 @@ use fabric_history::file::record_kind::RecordKind;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::time::millis;
 use fabric_history::model::{Event, Port, Series, Sum, Window};
+use fabric_history::outcomes::Outcomes;
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
@@ -106,6 +107,32 @@ pub struct DiffArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The arguments of `history verdicts`: by default of the whole history.
+#[derive(Args, Debug)]
+pub struct VerdictsArgs {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+impl VerdictsArgs {
+    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+        let mut window = self.window.window(clock, source)?;
+        if let (None, None, Some(first)) =
+            (&self.window.since, &self.window.at, source.span()?.first)
+        {
+            window.from = first;
+        }
+        let found = Outcomes::compute(source, window)?;
+        let text = if self.json { as_json(&found)? } else { found.to_markdown() };
+        let episodes: u64 = found.rows.iter().map(|row| row.episodes).sum();
+        let summary = summarize(&plural(episodes, "episode"), window, "", clock);
+        Ok(Output { text, summary })
+    }
 }
 
 /// The arguments of `history report`.
