@@ -11,6 +11,7 @@
 
 mod agents;
 mod answers;
+mod dumps;
 mod exposition;
 mod fabric;
 mod files;
@@ -32,6 +33,7 @@ pub const ENTRIES: &[(&str, Entry)] = &[
     ("agents", agents::run),
     ("answers", answers::run),
     ("certificate", web::certificate),
+    ("dumps", dumps::run),
     ("fabric", fabric::run),
     ("frames", frames::run),
     ("history", history::run),

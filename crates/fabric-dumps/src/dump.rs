@@ -78,8 +78,22 @@ struct Source {
 /// Files of one directory make one dump as long as they complete each other. A second file with the same counters, or
 /// a second topology, is another dump. A dump without a topology has that of the others.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Dump>, DumpError> {
+    join(sources(paths)?)
+}
+
+/// The same for texts in memory, which count as files of one directory.
+pub fn from_texts(texts: &[&str]) -> Result<Vec<Dump>, DumpError> {
+    let source = |(nth, text): (usize, &&str)| {
+        let path = PathBuf::from(format!("text {}", nth + 1));
+        let source = parse(&path, text, SystemTime::UNIX_EPOCH)?;
+        source.ok_or(DumpError::UnknownFormat { path }).map(|source| (PathBuf::new(), source))
+    };
+    join(texts.iter().enumerate().map(source).collect::<Result<_, _>>()?)
+}
+
+fn join(sources: Vec<(PathBuf, Source)>) -> Result<Vec<Dump>, DumpError> {
     let mut groups: Vec<(PathBuf, Vec<Source>)> = Vec::new();
-    for (folder, source) in sources(paths)? {
+    for (folder, source) in sources {
         let group = groups.iter_mut().find(|(of, known)| *of == folder && source.fits(known));
         match group {
             Some((_, known)) => known.push(source),
@@ -144,9 +158,12 @@ fn read_file(path: &Path) -> Result<Option<Source>, DumpError> {
     if bytes.len() as u64 > LARGEST {
         return Err(DumpError::TooLarge { path: path.to_owned() });
     }
-    let text = String::from_utf8_lossy(&bytes);
-    let Some(format) = Format::of(&text) else { return Ok(None) };
-    let contents = format.parse(&text).map_err(|problem| DumpError::Invalid {
+    parse(path, &String::from_utf8_lossy(&bytes), modified)
+}
+
+fn parse(path: &Path, text: &str, modified: SystemTime) -> Result<Option<Source>, DumpError> {
+    let Some(format) = Format::of(text) else { return Ok(None) };
+    let contents = format.parse(text).map_err(|problem| DumpError::Invalid {
         path: path.to_owned(),
         format,
         problem,
@@ -219,11 +236,14 @@ impl Resolver {
 
 /// Joins the files of a dump, and a topology of another one.
 fn resolve(sources: Vec<Source>, topology: &[Contents]) -> Dump {
-    let counted = sources.iter().filter(|source| source.contents.counted().next().is_some());
-    let time = |source: &Source| source.contents.taken_at;
-    let taken = counted.clone().find_map(time).or_else(|| sources.iter().find_map(time));
-    let modified = counted.map(|source| source.modified).max();
-    let modified = modified.or_else(|| sources.iter().map(|source| source.modified).max());
+    // Of the counters: a topology may be older.
+    let has_counters = |source: &&Source| source.contents.counted().next().is_some();
+    let mut timed: Vec<&Source> = sources.iter().filter(has_counters).collect();
+    if timed.is_empty() {
+        timed = sources.iter().collect();
+    }
+    let taken = timed.iter().find_map(|source| source.contents.taken_at);
+    let modified = timed.iter().map(|source| source.modified).max();
     let mut dump = Dump {
         taken_at: taken.or(modified).unwrap_or(SystemTime::UNIX_EPOCH),
         has_time: taken.is_some(),

@@ -15,7 +15,7 @@ pub mod text;
 use std::fmt;
 
 pub use contents::Contents;
-pub use dump::{Dump, DumpError, read};
+pub use dump::{Dump, DumpError, from_texts, read};
 
 /// Why a text is not a valid dump: the line, from 1 on, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]

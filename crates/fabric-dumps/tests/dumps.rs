@@ -1,0 +1,181 @@
+//! One fabric as each tool writes it: a switch, and two hosts whose port GUIDs differ from their node GUIDs. The files
+//! follow real ones in their form; names and numbers are made up.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use fabric_dumps::{Dump, Format, from_texts, read};
+use ib_fabric::names::NodeNameMap;
+use ib_mad::fec::Fec;
+use ib_mad::moment::Anchor;
+use ib_mad::node::NodeKind;
+use ib_mad::rate::{Speed, Width};
+use ib_mad::register::text;
+use ib_mad::{Counter, Guid, Moment};
+
+const LEAF: Guid = Guid(0xa00);
+const HOSTS: [Guid; 2] = [Guid(0xb10), Guid(0xb20)];
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/dumps").join(format!("fabric.{name}"))
+}
+
+fn dump(names: &[&str]) -> Dump {
+    let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
+    let dumps = read(&paths).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(dumps.len(), 1, "{names:?}");
+    dumps.into_iter().next().unwrap()
+}
+
+fn count(dump: &Dump, guid: Guid, counter: Counter) -> Option<(u64, bool)> {
+    let mut values = dump.ports.get(&(guid, 1))?.counters.values();
+    values.find(|(of, ..)| *of == counter).map(|(_, value, is_full)| (value, is_full))
+}
+
+#[test]
+fn each_format_has_nodes_cables_and_rates() {
+    for (name, format) in [
+        ("db_csv", Format::DbCsv),
+        ("lst", Format::Lst),
+        ("net_dump", Format::NetDump),
+        ("ibnetdiscover", Format::IbNetDiscover),
+        ("portlist", Format::IbNetDiscoverPorts),
+        ("iblinkinfo", Format::IbLinkInfo),
+    ] {
+        let found = dump(&[name]);
+        assert_eq!(found.files[0].1, format);
+        let kinds = |kind| found.nodes.values().filter(|node| node.kind == Some(kind)).count();
+        assert_eq!((kinds(NodeKind::Switch), kinds(NodeKind::Ca)), (1, 2), "{name}");
+        assert_eq!(found.links.len(), 2, "{name}: {:?}", found.links);
+        let rates = [1, 2].map(|number| {
+            let port = &found.ports[&(LEAF, number)];
+            (port.width, port.speed)
+        });
+        let ndr = |width| (Some(width), Some(Speed::Ndr));
+        assert_eq!(rates, [ndr(Width::X4), ndr(Width::X2)], "{name}");
+        assert_eq!(found.nodes[&LEAF].description, "MF0;leaf-1:MQM9700/U1", "{name}");
+        assert_eq!(found.unresolved, 0, "{name}");
+    }
+}
+
+#[test]
+fn counters_of_all_formats_are_the_same() {
+    for names in [
+        &["db_csv"][..],
+        &["lst", "pm"],
+        &["net_dump", "ibnetdiscover", "pm"],
+        &["ibnetdiscover", "ibqueryerrors"],
+        &["iblinkinfo", "perfquery"],
+        &["portlist", "ibqueryerrors"],
+    ] {
+        let found = dump(names);
+        // Without another file a host is known by its port only.
+        let host =
+            HOSTS.into_iter().find(|guid| found.nodes.contains_key(guid)).unwrap_or(Guid(0xb11));
+        assert_eq!(count(&found, host, Counter::SymbolErrors), Some((65_535, true)), "{names:?}");
+        assert_eq!(count(&found, host, Counter::LinkDowned), Some((3, false)), "{names:?}");
+        assert_eq!(count(&found, host, Counter::RcvErrors), Some((12, false)), "{names:?}");
+        assert_eq!(found.nodes.len(), 3, "{names:?}");
+    }
+}
+
+#[test]
+fn snapshot_has_what_the_files_say_and_nothing_else() {
+    let found = dump(&["db_csv", "cables"]);
+    let expected = SystemTime::UNIX_EPOCH + Duration::from_secs(1_793_527_200);
+    assert!(found.has_time && found.taken_at == expected, "{:?}", found.taken_at);
+    let anchor = Anchor { moment: Moment(1_000_000_000), wall: found.taken_at };
+    let snapshot = found.snapshot(None, &NodeNameMap::default(), anchor);
+    let port = |guid, number| snapshot.fabric.find((guid, number)).unwrap();
+    let full = snapshot.reading(port(HOSTS[0], 1)).unwrap();
+    assert_eq!(full.get(Counter::XmitData), Some(6_000_000_000));
+    assert!(full.stuck.contains(Counter::SymbolErrors));
+    assert_eq!(full.get(Counter::RcvLoopingErrors), None, "not supported");
+    let without = snapshot.reading(port(HOSTS[1], 1)).unwrap();
+    assert!(without.is_empty(), "no counters are no zeros");
+    assert_eq!(snapshot.fec[port(LEAF, 1).0 as usize], Some(Fec::ReedSolomon2));
+    assert_eq!(snapshot.fec[port(LEAF, 2).0 as usize], None);
+    assert!(snapshot.status(port(LEAF, 1)).unwrap().link_up());
+    let hardware = &snapshot.hardware;
+    assert_eq!(hardware.node(LEAF).unwrap().temperature.unwrap().value, 52.0);
+    let module = hardware.port((LEAF, 1)).unwrap().plugged().unwrap();
+    assert_eq!((text(&module.serial_number), module.meters()), ("S001".into(), Some(3.0)));
+    assert_eq!((module.kind, module.temperature_alarm()), (1, Some(75.0)));
+}
+
+#[test]
+fn second_reading_is_another_dump_with_the_same_topology() {
+    let net = std::fs::read_to_string(path("ibnetdiscover")).unwrap();
+    let first = std::fs::read_to_string(path("ibqueryerrors")).unwrap();
+    let second = first.replace("PortRcvErrors == 12", "PortRcvErrors == 20");
+    let dumps = from_texts(&[&net, &first, &second]).unwrap();
+    assert_eq!(dumps.len(), 2);
+    let errors =
+        [0, 1].map(|nth: usize| count(&dumps[nth], HOSTS[0], Counter::RcvErrors).unwrap().0);
+    assert_eq!(errors, [12, 20]);
+    assert_eq!(dumps[0].links, dumps[1].links);
+}
+
+#[test]
+fn damaged_dump_is_one_line_with_its_place() {
+    let csv = std::fs::read_to_string(path("db_csv")).unwrap();
+    let error = |text: &str| from_texts(&[text]).map(|_| ()).unwrap_err().to_string();
+    for (text, says) in [
+        (
+            csv[..csv.find("END_LINKS").unwrap()].to_owned(),
+            "line 30: section LINKS has no end: the file is truncated",
+        ),
+        (csv.replace("END_PORTS", "END_POR"), "line 25: section PORTS ends with \"END_POR\""),
+        (csv.replace("END_PORTS\n", ""), "section PORTS has no end: the file is damaged"),
+        (
+            csv.replace(",4129,128,0,713,1\n", "\n"),
+            "line 12: section NODES has 13 columns, this row 8",
+        ),
+        (csv.replace("0x0000000000000b20", "0xhost2"), "line 13: \"0xhost2\" is not a GUID"),
+        (
+            csv.replace(",1,0x0000000000000b10,1", ",1,0x0000000000000b10,900"),
+            "\"900\" is not a port number",
+        ),
+        ("Switch\t8 \"leaf\"\t# \"leaf\"\n".into(), "line 1: node id \"leaf\" contains no GUID"),
+        ("{ CA Ports:01 NodeGUID:b10 PN:01 }\n".into(), "line 1: a line of *.lst has no two ends"),
+        ("hello\n".into(), "unknown format"),
+        (
+            "# Port counters: Lid 3 port 1\nSymbolErrorCounter:....1\n".into(),
+            "add a file with the topology",
+        ),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(says) && !error.contains('\n'), "{says}: {error}");
+    }
+}
+
+#[test]
+fn every_prefix_is_read_or_refused() {
+    for format in Format::ALL {
+        let name = match format {
+            Format::IbNetDiscoverPorts => "portlist",
+            other => other.label(),
+        };
+        let text = std::fs::read_to_string(path(name)).unwrap();
+        assert_eq!(Format::of(&text), Some(format));
+        for end in 0..text.len() {
+            let Some(prefix) = text.get(..end) else { continue };
+            if let Err(error) = from_texts(&[prefix]) {
+                assert!(!error.to_string().contains('\n'), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn topology_survives_conversion() {
+    for name in ["db_csv", "lst", "net_dump", "ibnetdiscover", "portlist", "iblinkinfo"] {
+        let found = dump(&[name]);
+        let again = from_texts(&[&found.to_ibnetdiscover()]).unwrap();
+        assert_eq!(again[0].links, found.links, "{name}");
+        assert_eq!(again[0].nodes.len(), found.nodes.len(), "{name}");
+        let rate = |dump: &Dump| dump.ports[&(LEAF, 2)].width.zip(dump.ports[&(LEAF, 2)].speed);
+        assert_eq!(rate(&again[0]), rate(&found), "{name}");
+    }
+}
