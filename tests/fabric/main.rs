@@ -4,6 +4,7 @@
 
 mod agrees_with_infiniband_diags;
 mod congestion;
+mod dumps;
 mod faults;
 mod fuzz_corpus;
 mod judged;

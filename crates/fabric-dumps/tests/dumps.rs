@@ -126,7 +126,7 @@ fn damaged_dump_is_one_line_with_its_place() {
             csv[..csv.find("END_LINKS").unwrap()].to_owned(),
             "line 30: section LINKS has no end: the file is truncated",
         ),
-        (csv.replace("END_PORTS", "END_POR"), "line 25: section PORTS ends with \"END_POR\""),
+        (csv.replace("END_PORTS", "END_POR"), "line 24: section PORTS ends with \"END_POR\""),
         (csv.replace("END_PORTS\n", ""), "section PORTS has no end: the file is damaged"),
         (
             csv.replace(",4129,128,0,713,1\n", "\n"),

@@ -1,0 +1,141 @@
+//! Dumps: what infiniband-diags print of a fabric, judged without the fabric.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use fabric_exporter::api::model::Links;
+use test_rig as rig;
+
+use rig::child::{self, Output};
+use rig::{Ibsim, OpenSm, program, run_to_exit, topology};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs the program without a fabric, successfully.
+fn offline(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    let output = child::run("fabric-exporter", command.args(args), folder, LIMIT);
+    assert!(output.status.success(), "{args:?}: {}", output.stderr);
+    output
+}
+
+fn parsed(output: &Output) -> Links {
+    serde_json::from_str(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", output.stdout))
+}
+
+fn ids(links: &Links) -> BTreeSet<String> {
+    links.fabrics.iter().flat_map(|fabric| &fabric.links).map(|link| link.link.clone()).collect()
+}
+
+/// The symbol errors of all ports that have some, by node and port.
+fn symbols(links: &Links) -> BTreeMap<(String, u8), u64> {
+    let links = links.fabrics.iter().flat_map(|fabric| &fabric.links);
+    let counted = links.flat_map(|link| &link.ends).filter_map(|end| {
+        let count = end.counters.get("symbol_errors")?;
+        Some(((end.node.clone(), end.port), *count))
+    });
+    counted.collect()
+}
+
+#[test]
+fn dumps_of_infiniband_diags_are_judged_like_a_sweep() {
+    let net = topology::fat_tree_2(8, 10, 4, 3);
+    let ibsim = Ibsim::start(&net);
+    let _opensm = OpenSm::start(&ibsim);
+    let ends = topology::all_connected_ports(&net);
+    let set = |(node, port): &(String, u8), count: u32| {
+        ibsim.console(&format!(
+            "PerformanceSet \"{node}\"[{port}] PortCounters.SymbolErrorCounter={count}"
+        ));
+    };
+    set(&ends[0], 77);
+    set(&ends[5], 20);
+    let folder = tempfile::tempdir().unwrap();
+    let save = |name: &str, program: &str, args: &[&str]| {
+        let file = folder.path().join(name);
+        // ibqueryerrors exits with 1 if it finds errors.
+        let output = ibsim.try_tool(program, args);
+        assert!(!output.stdout.is_empty(), "{program}: {}", output.stderr);
+        std::fs::write(&file, &output.stdout).unwrap();
+        file.display().to_string()
+    };
+    let nets = [
+        save("net.txt", "ibnetdiscover", &[]),
+        save("ports.txt", "ibnetdiscover", &["-p"]),
+        save("links.txt", "iblinkinfo", &[]),
+        save("lines.txt", "iblinkinfo", &["--line"]),
+    ];
+    let errors = save("errors.txt", "ibqueryerrors", &["--skip-sl", "-s", "PortXmitWait"]);
+    let swept = parsed(&run_to_exit(&ibsim, &["links", "--json"]));
+    assert_eq!(symbols(&swept).len(), 2, "{:?}", symbols(&swept));
+
+    // Nodes are known by the GUIDs of their ports in all formats but that of ibnetdiscover: ends have the same names.
+    for net in &nets {
+        let found = parsed(&offline(folder.path(), &["links", "--json", "--from", net, &errors]));
+        assert_eq!(symbols(&found), symbols(&swept), "{net}");
+        assert_eq!(ids(&found).len(), ends.len() / 2, "{net}");
+        let rates = |links: &Links| -> BTreeSet<(String, Option<u64>)> {
+            let links = links.fabrics.iter().flat_map(|fabric| &fabric.links);
+            links.map(|link| (link.ends[0].node.clone(), link.rate)).collect()
+        };
+        assert_eq!(rates(&found), rates(&swept), "{net}");
+    }
+    let found = parsed(&offline(folder.path(), &["links", "--json", "--from", &nets[0]]));
+    assert_eq!(ids(&found), ids(&swept));
+    assert_eq!(found.fabrics[0].verdicts.unknown, ends.len() / 2, "without counters nothing is ok");
+
+    // A later reading: errors are a rate.
+    set(&ends[0], 60_000);
+    let later = save("later.txt", "ibqueryerrors", &["--skip-sl", "-s", "PortXmitWait"]);
+    let dumps = ["--from", &nets[0], &errors, &later, "--between", "1h"];
+    let table = offline(folder.path(), &[&["links", "--suspect"][..], &dumps].concat());
+    let worst = table.stdout.lines().nth(1).unwrap_or_else(|| panic!("{}", table.stdout));
+    assert!(
+        worst.starts_with("degraded") && worst.contains("59,923 symbol errors in 1h"),
+        "{worst}"
+    );
+    assert_eq!(table.stderr.lines().count(), 3, "{}", table.stderr);
+
+    let report = offline(folder.path(), &[&["history", "report"][..], &dumps].concat());
+    assert!(report.stdout.contains("symbol_errors"), "{}", report.stdout);
+    assert!(!report.stdout.contains("exporter_start"), "{}", report.stdout);
+    let verdicts = offline(folder.path(), &[&["history", "verdicts"][..], &dumps].concat());
+    assert!(verdicts.stdout.contains("| watch | bit_errors | reseat | 1 |"), "{}", verdicts.stdout);
+}
+
+#[test]
+fn unusable_dumps_are_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(program());
+        command.args(args).current_dir(folder.path());
+        child::run("fabric-exporter", &mut command, folder.path(), LIMIT)
+    };
+    std::fs::write(folder.path().join("prose.txt"), "nothing to see\n").unwrap();
+    std::fs::write(folder.path().join("cut.db_csv"), "START_NODES\nNodeDesc,NodeGUID\n").unwrap();
+    for (args, code, says) in [
+        (&["links", "--from", "missing.txt"][..], 1, "missing.txt: No such file"),
+        (
+            &["links", "--from", "prose.txt"],
+            2,
+            "prose.txt: unknown format: expected a file of ibdiagnet2",
+        ),
+        (
+            &["links", "--from", "cut.db_csv"],
+            2,
+            "cut.db_csv: line 2: section NODES has no end: the file is truncated",
+        ),
+        (&["history", "report", "--from", "prose.txt"], 2, "unknown format"),
+        (&["history", "report", "--from", "prose.txt", "--file", "x"], 2, "--from excludes --file"),
+        (&["demo", "--topology", "cut.db_csv"], 2, "--topology: cut.db_csv: line 2"),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", output.stderr);
+        assert!(output.stderr.contains(says), "{args:?}: {}", output.stderr);
+        assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    }
+}
