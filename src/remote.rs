@@ -23,9 +23,9 @@ pub struct Access {
     /// Private key of the client certificate (PEM)
     #[arg(long = "source.key-file", value_name = "FILE", global = true, hide_short_help = true)]
     pub key_file: Option<PathBuf>,
-    /// File with the password of the user
+    /// File with the password for HTTP basic authentication
     ///
-    /// The address contains the user, as in https://USER@HOST:10315.
+    /// The user name is in --url, as in https://USER@HOST:10315.
     #[arg(long = "source.password-file", value_name = "FILE", global = true)]
     pub password_file: Option<PathBuf>,
 }

@@ -29,7 +29,7 @@ Output: one line per file (ok) or problem (error, warning). The exit code is 2 a
 #[command(after_long_help = EXAMPLES)]
 #[group(required = true, multiple = true)]
 pub struct CheckArgs {
-    /// Config file of serve
+    /// Config file of the "serve" command
     ///
     /// The files that it names are checked, too.
     #[arg(long = "config.file", value_name = "FILE")]

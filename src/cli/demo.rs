@@ -69,14 +69,14 @@ pub struct DemoArgs {
     /// Only for fabrics that are fat trees. The built-in scenario needs at least 29.
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
-    /// Let the events of the scenario follow each other X times as fast
+    /// Play the events of the scenario X times as fast
     ///
     /// From 0.1 to 10000. Counters increase at their normal rates.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speedup: f64,
     /// Let simulated time run X times as fast
     ///
-    /// From 1 to 100: events, counters, sweeps and timestamps, which are then in the future.
+    /// From 1 to 100. Speeds up events, counters, sweeps and timestamps, which then run ahead of real time.
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
     #[command(flatten)]

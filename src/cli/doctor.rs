@@ -47,7 +47,7 @@ pub struct DoctorArgs {
         hide_short_help = true
     )]
     dev: PathBuf,
-    /// Config file of serve
+    /// Config file of the "serve" command
     ///
     /// Options override its keys.
     #[arg(long = "config.file", value_name = "FILE")]

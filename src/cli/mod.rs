@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 ///
 /// Sweeps a fabric, exports the counters and states of all ports, and reports which cables to
 /// replace. Exit codes: 0 success, 1 runtime failure, 2 invalid command line or file, 3 no usable
-/// InfiniBand port (doctor: no RDMA device) on this host, 4 the listen address is not available,
+/// InfiniBand port on this host (doctor: neither an RDMA device nor an RDMA adapter), 4 the listen address is not available,
 /// 5 (doctor) the exporter works, with warnings, 6 (doctor) the exporter cannot work until something is fixed.
 #[derive(Debug, Parser)]
 #[command(

@@ -96,7 +96,7 @@ section! {
         /// changes, and on SIGHUP. Without it, the exporter serves plain HTTP and requires no login.
         #[arg(id = "web_config_file", long = "web.config.file", value_name = "FILE")]
         config_file: PathBuf,
-        /// Listen on the sockets of systemd [default: false]
+        /// Use systemd socket activation [default: false]
         ///
         /// The exporter then ignores the option --web.listen-address, and does not start if systemd passes no socket.
         systemd_socket: bool => "web.systemd-socket",
@@ -297,7 +297,7 @@ section! {
     /// A fabric.
     #[command(next_help_heading = "Fabric")]
     FabricOptions {
-        /// Value of the label fabric [default: default]
+        /// Value of the "fabric" label [default: default]
         #[arg(long = "fabric.name", value_name = "NAME", hide_short_help = true)]
         name: String,
         /// HCA to use [default: first usable]
@@ -351,10 +351,9 @@ section! {
         ///
         /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per port.
         details: bool => "fabric.details",
-        /// Interval of reading error details [default: 2m]
+        /// How often to read error details [default: 2m]
         ///
-        /// How often to read PortRcvErrorDetails and PortXmitDiscardDetails from devices that announce them in
-        /// PortSamplesControl; 0 means never. Ignored with --fabric.details.
+        /// PortRcvErrorDetails and PortXmitDiscardDetails of devices that announce them in PortSamplesControl; 0 means never. Ignored with --fabric.details.
         #[arg(long = "fabric.details-interval", value_name = "DURATION", hide_short_help = true)]
         details_interval: HumanDuration,
         /// Read FEC counters [default: true]
@@ -373,17 +372,17 @@ section! {
               overrides_with = "registers")]
         #[serde(skip)]
         no_registers: bool,
-        /// Interval of reading the physical layer of ports [default: 1m]
+        /// How often to read bit error ratios and lanes of ports [default: 1m]
         #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
         physical_interval: HumanDuration,
         /// Export errors by lane and the FEC histogram of each port [default: false]
         ///
-        /// One more MAD per port and --fabric.physical-interval, and 20 more series per port.
+        /// Sends one more MAD per port every --fabric.physical-interval, and adds 20 series per port.
         lanes: bool => "fabric.lanes",
-        /// Interval of reading modules [default: 10m]
+        /// How often to read transceivers and cables [default: 10m]
         #[arg(long = "fabric.module-interval", value_name = "DURATION", hide_short_help = true)]
         module_interval: HumanDuration,
-        /// Interval of reading uptime and temperature of devices [default: 1m]
+        /// How often to read uptime and temperature of devices [default: 1m]
         #[arg(long = "fabric.environment-interval", value_name = "DURATION", hide_short_help = true)]
         environment_interval: HumanDuration,
         /// Clear nearly saturated counters [default: false]
@@ -398,7 +397,7 @@ section! {
         smp_window: u16,
         /// Performance management MADs in flight [default: 128]
         ///
-        /// In total. Reduce it if infiniband_port_qp1_dropped_total of this port increases.
+        /// In total. Reduce it if infiniband_port_qp1_dropped_total of the port that the exporter uses (--fabric.port) increases.
         #[arg(long = "fabric.gmp-window", value_name = "N", hide_short_help = true)]
         gmp_window: u16,
         /// Subnet management MADs in flight per LID [default: 2]

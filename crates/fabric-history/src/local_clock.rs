@@ -88,7 +88,7 @@ impl LocalClock {
         };
         zoned.map(|zoned| zoned.timestamp().into()).ok_or_else(|| {
             format!(
-                "{text:?} is not a time such as 2h, 03:12, \"2026-11-21 03:12\" (in {}) or \
+                "{text:?} is not a time: use 2h (ago), 03:12 or \"2026-11-21 03:12\" (local time, {}), or \
                  2026-11-21T03:12:00Z",
                 self.zone()
             )

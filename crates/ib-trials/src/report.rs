@@ -221,10 +221,10 @@ impl Report<'_> {
         );
         let _ = writeln!(
             page,
-            "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep each {interval} s), and {} planted \
-             faults. Seed {seed}, {:.1} hours of one thread. Repeat it with\n\n    {}\n\n\
+            "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep each {interval} s), and {} injected \
+             faults. Seed {seed}; run time {:.1} hours on one thread. Repeat it with\n\n    {}\n\n\
              Simulated readings go directly into the evaluator. Nothing here was measured on real cables: the rates \
-             are [published ones and assumptions](#what-happens), and the result is as good as these.\n",
+             are [published ones and assumptions](#simulated-events), and the results are only as good as these.\n",
             self.date,
             number(*cables as f64),
             days,
@@ -247,7 +247,7 @@ impl Report<'_> {
     fn targets(&self, page: &mut String) {
         let tally = self.tally;
         let days = tally.cable_days();
-        page.push_str("## Targets\n\n| what | target | found | met |\n|---|---|---|---|\n");
+        page.push_str("## Targets\n\n| what | target | measured | met |\n|---|---|---|---|\n");
         let mut row = |what: &str, target: String, found: String, met: bool| {
             let _ = writeln!(
                 page,
@@ -264,7 +264,7 @@ impl Report<'_> {
             row(
                 &format!("{what} per million cable-days, 95% upper bound"),
                 format!("at most {}", number(target)),
-                format!("{} ({count} seen)", number(upper)),
+                format!("{} ({count} observed)", number(upper)),
                 upper <= target,
             );
         }
@@ -274,9 +274,11 @@ impl Report<'_> {
         ] {
             let upper = per_million(poisson_upper(count), days);
             row(
-                &format!("{what}, the same for cables up to half of their limit"),
+                &format!(
+                    "{what} per million cable-days, 95% upper bound; only cables up to half of their limit"
+                ),
                 format!("at most {}", number(target)),
-                format!("{} ({count} seen)", number(upper)),
+                format!("{} ({count} observed)", number(upper)),
                 upper <= target,
             );
         }
@@ -296,7 +298,7 @@ impl Report<'_> {
             .collect();
         let found = within(&flaps, 3600.0);
         row(
-            "flaps that a counter recorded: `watch`",
+            "flaps recorded by a counter that are `watch`",
             "100%".into(),
             format!("{} of {}", found, flaps.len()),
             found == flaps.len() as u64,
@@ -351,16 +353,16 @@ impl Report<'_> {
         for (name, count, days) in self.judges() {
             row(name, count, days);
         }
-        row("bad for an hour longer than documented", Tally::sum(&tally.stale_bad), days);
-        page.push_str("\nThe rules of others got the same readings, and are judged more leniently: an alarm is false \
+        row("stale bad: held an hour longer than documented", Tally::sum(&tally.stale_bad), days);
+        page.push_str("\nThe rules of other tools got the same readings, and are judged more leniently: an alarm is false \
                        only if neither `bad` nor `watch` would be right.\n\n");
         for rule in Rule::ALL {
             let _ = writeln!(page, "- **{}**: {}", rule.label(), rule.help());
         }
         let _ = writeln!(
             page,
-            "\nThe verdict was `unknown` for {} of the time. Links went down {} times that were flaps; the evaluator \
-             counted {}. A loss counts as a reboot if counters are cleared before the next sweep.\n",
+            "\nThe verdict was `unknown` for {} of the time. There were {} flaps; the evaluator \
+             counted {}. A link down counts as a reboot if the counters are cleared before the next sweep.\n",
             percent(tally.unknown_seconds as f64 / DAY / days.max(1.0)),
             number(tally.flaps as f64),
             number(tally.counted_flaps as f64)
@@ -368,12 +370,12 @@ impl Report<'_> {
         for (what, counts) in [
             ("`bad`", &tally.false_bad),
             ("`watch`", &tally.false_watch),
-            ("stale `bad`", &tally.stale_bad),
+            ("`bad`, held too long,", &tally.stale_bad),
         ] {
             causes(page, what, counts);
         }
         page.push_str(
-            "By how near a cable always is to its limit, in the worse direction.\n\n\
+            "False verdicts by the constant bit error ratio of a cable in its worse direction, as a multiple of the limit.\n\n\
              | times the limit | cable-days | false `bad` | per million | false `watch` | per million |\n\
              |---|---|---|---|---|---|\n",
         );
@@ -443,7 +445,7 @@ impl Report<'_> {
             return;
         }
         page.push_str(
-            "## Deliberate defects\n\nThe same trials with defects in the evaluator, which the tables must show \
+            "## Deliberate defects\n\nTo check that the trials show errors of the evaluator, they were repeated with deliberate defects in it \
              (`crates/ib-trials/defects`, short runs):\n\n\
              | defect | false `bad` per million cable-days | false `watch` | BER 10x found in 1 h | flaps found | BER 10x, median |\n\
              |---|---|---|---|---|---|\n",

@@ -99,7 +99,7 @@ pub const CAUSES: [(Cause, &str, f64, &[Repair]); 5] = [
     (Cause::Fiber, "damaged fiber", 0.25, &[Repair::SwapCable]),
     (Cause::Loose, "loose transceiver", 0.15, &[Repair::Reseat]),
     (Cause::Transceiver, "broken transceiver", 0.15, &[Repair::SwapTransceiver]),
-    (Cause::Port, "port behind a good cable", 0.10, &[]),
+    (Cause::Port, "faulty port, good cable", 0.10, &[]),
 ];
 
 impl Kind {

@@ -84,12 +84,12 @@ enum HistoryCommand {
 /// Which history is read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OriginArgs {
-    /// History file (--history.file of serve)
+    /// History file (--history.file of the "serve" command)
     ///
     /// It can be in use by a running exporter.
     #[arg(long, value_name = "FILE", global = true, help_heading = "Source")]
     file: Option<PathBuf>,
-    /// Address of an exporter that records
+    /// Address of a running exporter that records a history
     ///
     /// Such as http://127.0.0.1:10315.
     #[arg(

@@ -82,7 +82,7 @@ pub struct LinkArgs {
 /// The options of both.
 #[derive(Args, Debug)]
 struct TimelineOptions {
-    /// Also list each reading that has errors
+    /// Also list each reading in which error counters increased
     #[arg(long)]
     readings: bool,
     /// Write JSON

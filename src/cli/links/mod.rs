@@ -60,7 +60,7 @@ value means that the counter is saturated. The exit code does not depend on the 
 pub struct LinksArgs {
     /// List only suspect links
     ///
-    /// Links that are bad or degraded, and unknown links whose ports counted errors.
+    /// Links whose verdict is bad or watch (degraded), and unknown links whose ports counted errors.
     #[arg(long)]
     suspect: bool,
     /// List only the links of this fabric
@@ -72,7 +72,7 @@ pub struct LinksArgs {
     /// Keep sweeping for this time [default: one sweep]
     ///
     /// Bit error ratios need several sweeps: a single sweep gives only counts and states. A
-    /// verdict of ok takes about 4 minutes at EDR and 10 minutes at NDR.
+    /// verdict of ok takes about 4 minutes at EDR and 10 minutes at NDR, where fewer errors are allowed.
     #[arg(long = "for", value_name = "DURATION")]
     watch_for: Option<HumanDuration>,
     /// Judge dumps of other tools instead of sweeping
@@ -93,8 +93,8 @@ pub struct LinksArgs {
     config_file: Option<PathBuf>,
     /// Query a running exporter instead
     ///
-    /// Its address, such as http://127.0.0.1:10315. It knows more than a single sweep, because it has
-    /// observed the links for longer.
+    /// Address of the exporter, such as http://127.0.0.1:10315. A running exporter knows more than a
+    /// single sweep shows, because it has observed the links for longer.
     #[arg(long, value_name = "URL", help_heading = "Remote exporter",
           conflicts_with_all = sweep_options())]
     url: Option<String>,

@@ -313,7 +313,7 @@ impl Recorder {
             }
             self.logged.insert(kind, Instant::now());
             self.is_failing = true;
-            tracing::error!(%error, "history recording failed: retrying with each sweep");
+            tracing::error!(%error, "history recording failed: next attempt at the next read");
         }
     }
 

@@ -17,7 +17,7 @@ impl Report<'_> {
             "## Detection\n\n![Faults with the verdict bad by time](pictures/trust-detection.svg)\n\n\
              Share of planted faults with the verdict that is due (95% lower bound for 24 hours), and the time until \
              half and until 95% of them had it.\n\n\
-             | fault | sweep | due | faults | 10 min | 1 h | 24 h | half | 95% |\n|---|---|---|---|---|---|---|---|---|\n",
+             | fault | sweep | expected | faults | 10 min | 1 h | 24 h | half | 95% |\n|---|---|---|---|---|---|---|---|---|\n",
         );
         for (kind, (_, name, is_bad)) in KINDS.iter().enumerate() {
             for &interval in &self.settings.trial_intervals {
@@ -41,7 +41,7 @@ impl Report<'_> {
             }
         }
         page.push_str(
-            "\nTwice the limit, by speed. At NDR a link at its limit has 2.4 errors in 10 minutes, and one at twice its \
+            "\nDetection at twice the limit, by speed. At NDR a link at its limit has 2.4 errors in 10 minutes, and one at twice its \
              limit 4.8: of these, 1 in 20 has at most one error in that time. No rule can find 99% of them in 10 \
              minutes without an alarm on links at their limit.\n\n\
              ![Twice the limit by speed](pictures/trust-speeds.svg)\n\n\
@@ -68,7 +68,9 @@ impl Report<'_> {
                 );
             }
         }
-        page.push_str("\nWhich faults the rules of others alert on within 24 hours:\n\n| fault |");
+        page.push_str(
+            "\nFaults on which the rules of other tools alert within 24 hours:\n\n| fault |",
+        );
         for rule in Rule::ALL {
             let _ = write!(page, " {} |", rule.label());
         }
@@ -96,7 +98,7 @@ impl Report<'_> {
         }
         let _ = writeln!(
             page,
-            "\nCables without a fault beside the planted ones got {} false alarms. NVSentinel and gpud run on hosts and \
+            "\nIn these runs, the cables without an injected fault got {} false alarms. NVSentinel and gpud run on hosts and \
              see no cable between switches.\n",
             self.tally.bystanders
         );
@@ -128,7 +130,7 @@ impl Report<'_> {
         page.push_str(
             "\nThe shares are within the ranges of Zhuo et al. (SIGCOMM 2017; Ethernet in data centers, quoted \
              second-hand); that half of the bad transceivers are only loose is an assumption. Nothing that is advised \
-             helps against a bad port behind a good cable.\n\n",
+             helps if a port is faulty and its cable is good.\n\n",
         );
     }
 }
