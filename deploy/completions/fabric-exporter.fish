@@ -33,7 +33,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "his
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "check" -d 'Validate the config file and all files that it names'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "demo" -d 'Serve a simulated fabric with faults, without any InfiniBand hardware'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l config.file -d 'YAML file with settings' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.name -d 'Value of the label fabric [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.hca -d 'HCA to use [default: first usable]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.port -d 'Port to use [default: first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
@@ -45,14 +45,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -76,6 +76,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.cm-counters -d 'Read connection manager counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.maintenance-file -d 'File with planned maintenance' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.ber-confidence -d 'Certainty that a bit error ratio is above its limit [default: high]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.file -d 'Record each sweep in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.size -d 'Size limit of that file [default: 1GiB]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
@@ -84,7 +85,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.systemd-socket -d 'Listen on the sockets of systemd [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l log.level -d 'Minimum log level [default: info]' -r -f -a "error\t''
 warn\t''
@@ -105,13 +106,15 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric -d 'List only the links of this fabric' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l config.file -d 'Config file of serve' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l config.file -d 'Config file of the "serve" command' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l url -d 'Query a running exporter instead' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l source.password-file -d 'File with the password of the user' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.name -d 'Value of the label fabric [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.hca -d 'HCA to use [default: first usable]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.port -d 'Port to use [default: first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
@@ -123,14 +126,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -149,8 +152,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.dev -d 'Directory of the device files [default: /dev]' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l config.file -d 'Config file of serve' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.name -d 'Value of the label fabric [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l config.file -d 'Config file of the "serve" command' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.hca -d 'HCA to use [default: first usable]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.port -d 'Port to use [default: first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
@@ -161,14 +164,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -191,6 +194,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.cm-counters -d 'Read connection manager counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.maintenance-file -d 'File with planned maintenance' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.ber-confidence -d 'Certainty that a bit error ratio is above its limit [default: high]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.file -d 'Record each sweep in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.size -d 'Size limit of that file [default: 1GiB]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
@@ -199,7 +203,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.systemd-socket -d 'Listen on the sockets of systemd [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l log.format -d 'Format of log lines [default: logfmt]' -r -f -a "logfmt\t'`key=value` pairs'
 json\t'One JSON object per line'"
@@ -222,65 +226,75 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.host -d 'Read this host\'s RDMA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l no-collector.host -d 'Do not read this host\'s RDMA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l url -l source -d 'Address of an exporter that records' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l source.cert-file -d 'Client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l source.password-file -d 'File with the password of the user' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "events" -d 'List events, oldest first'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "port" -d 'Show the events and counters of a port'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "link" -d 'Show the events of a link and the counters of both ends'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "diff" -d 'List the links that changed or counted errors between two times, worst first'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "report" -d 'Write an incident report: events, suspect links with evidence and plots, missing data'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "export" -d 'Export counters or events (CSV, JSON lines), or totals (OpenMetrics)'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "dump" -d 'Copy a period to a history file of its own'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l url -l source -d 'Address of a running exporter that records a history' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l source.cert-file -d 'Client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "events" -d 'List events, oldest first'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "port" -d 'Show the events and counters of a port'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "link" -d 'Show the events of a link and the counters of both ends'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "diff" -d 'List the links that changed or counted errors between two times, worst first'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "report" -d 'Write an incident report: events, suspect links with evidence and plots, missing data'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "verdicts" -d 'Count what followed verdicts, and how often the advice was right (default: the whole history)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "export" -d 'Export counters or events (CSV, JSON lines), or totals (OpenMetrics)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "dump" -d 'Copy a period to a history file of its own'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l node -d 'List only events of this node' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l link -d 'List only events of this link' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l kind -d 'List only events of this kind' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.password-file -d 'File with the password of the user' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l between -d 'Time between the dumps, if the files do not contain it' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.password-file -d 'File with the password of the user' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l readings -d 'Also list each reading that has errors'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l readings -d 'Also list each reading in which error counters increased'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.password-file -d 'File with the password of the user' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l readings -d 'Also list each reading that has errors'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l readings -d 'Also list each reading in which error counters increased'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l limit -d 'Maximum number of links' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.password-file -d 'File with the password of the user' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l between -d 'Time between the dumps, if the files do not contain it' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l format -d 'Output format' -r -f -a "html\t'A self-contained page'
@@ -290,13 +304,28 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.password-file -d 'File with the password of the user' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l between -d 'Time between the dumps, if the files do not contain it' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l since -d 'Start of the period [default: 24h before --until]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l until -d 'End of the period [default: the end of the data]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l url -l source -d 'Address of a running exporter that records a history' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l source.cert-file -d 'Client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l json -d 'Write JSON'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l what -d 'What to export [default: counters]' -r -f -a "counters\t'Increases of counters, one row per reading'
 events\t'Events, one row each'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l format -d 'Output format [default: by the extension of --output, or csv]' -r -f -a "csv\t'Comma-separated values with a header'
@@ -309,34 +338,38 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.password-file -d 'File with the password of the user' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l between -d 'Time between the dumps, if the files do not contain it' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -s o -l output -d 'File to create' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l file -d 'History file (--history.file of serve)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l url -l source -d 'Address of an exporter that records' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l file -d 'History file (--history.file of the "serve" command)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.password-file -d 'File with the password of the user' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l from -d 'Dumps of other tools: files or directories' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l between -d 'Time between the dumps, if the files do not contain it' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l force -d 'Overwrite an existing file'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l config.file -d 'Config file of serve' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l config.file -d 'Config file of the "serve" command' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l scenario -d 'YAML file with a fabric and a timeline of faults' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l topology -d 'Use the fabric of an ibnetdiscover or ibsim file' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l topology -d 'Use the fabric of a dump or of an ibsim file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l hosts -d 'Number of hosts [default: as in the scenario]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l speedup -d 'Let the events of the scenario follow each other X times as fast' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l speedup -d 'Play the events of the scenario X times as fast' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l clock -d 'Let simulated time run X times as fast' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label fabric [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes' -r -F
@@ -345,14 +378,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -368,7 +401,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.systemd-socket -d 'Listen on the sockets of systemd [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l log.format -d 'Format of log lines [default: logfmt]' -r -f -a "logfmt\t'`key=value` pairs'
 json\t'One JSON object per line'"

@@ -84,7 +84,7 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn configuration_page_has_every_flag() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 12] = [
+    let verbs: [(&[&str], usize); 13] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["check"], 1),
@@ -93,6 +93,7 @@ fn configuration_page_has_every_flag() {
         (&["history", "events"], 6),
         (&["history", "link"], 1),
         (&["history", "port"], 1),
+        (&["history", "verdicts"], 1),
         (&["history", "diff"], 2),
         (&["history", "report"], 2),
         (&["history", "export"], 8),

@@ -153,7 +153,7 @@ ib_mad::labeled_enum! {
         Unknown, "unknown", "The time was too short, or the counter is saturated.";
         Fine, "fine", "Below half of the limit.";
         Raised, "raised", "Above half of the limit.";
-        Over, "over", "Above the limit.";
+        Over, "over", "Above the limit, or above half of it since then.";
     }
 }
 
@@ -226,6 +226,8 @@ pub struct BerWindows {
     windows: [SlidingWindow; BerWindow::ALL.len()],
     /// Errors since the start, modulo 2^32: windows store only differences.
     counted: u32,
+    /// It was above the limit, and has been above half of it since.
+    is_over: bool,
 }
 
 impl BerWindows {
@@ -266,6 +268,12 @@ impl BerWindows {
                 (found.level, found.decided_by) = (level, Some(window));
             }
         }
+        // A ratio near the threshold would make a bad link degraded and bad in turn.
+        self.is_over &= found.level >= BitErrorLevel::Raised;
+        if self.is_over {
+            found.level = BitErrorLevel::Over;
+        }
+        self.is_over = found.level == BitErrorLevel::Over;
         found
     }
 }

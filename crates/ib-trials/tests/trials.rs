@@ -65,7 +65,7 @@ fn every_kind_of_fault_is_found() {
         date: "2026-01-01".into(),
         command: "make trust".into(),
         defects: vec![("none".into(), tally.clone())],
-        variants: vec![(settings(), tally.clone())],
+        variants: vec![(settings.clone(), tally.clone())],
     };
     let page = report.page();
     for part in ["## Targets", "## Detection", "| BER 10x | 60 s | `bad` |", "Deliberate defects"] {
