@@ -1,5 +1,6 @@
 //! Dumps of other tools as if the exporter had swept the fabric.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -61,7 +62,7 @@ pub fn notes(dumps: &[Dump]) -> Vec<String> {
         );
         if dump.unresolved > 0 {
             let ports = plural(dump.unresolved, "end");
-            text += &format!("; {ports} of links or ports cannot be assigned");
+            let _ = write!(text, "; {ports} of links or ports cannot be assigned");
         }
         super::printable(&text)
     };

@@ -145,6 +145,7 @@ impl Row<'_> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "like the readers of other sections")]
 fn run_info(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
     found.taken_at = text::time(row.cell(&["date"]));
     Ok(())

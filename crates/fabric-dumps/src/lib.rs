@@ -89,7 +89,7 @@ impl Format {
             Format::IbNetDiscoverPorts => ibnetdiscover::parse_port_list(text),
             Format::IbLinkInfo => diags::parse_iblinkinfo(text),
             Format::IbQueryErrors => diags::parse_ibqueryerrors(text),
-            Format::PerfQuery => diags::parse_perfquery(text),
+            Format::PerfQuery => Ok(diags::parse_perfquery(text)),
         }
     }
 }

@@ -61,7 +61,7 @@ impl ModuleText {
         let celsius = |names: &[&str]| self.quantity(names).filter(|it| *it != 0.0);
         let in_256ths =
             |degrees: Option<f64>| degrees.map_or(0, |it| ((it * 256.0) as i16).cast_unsigned());
-        let microvolts = |names: &[&str]| self.quantity(names).map_or(0, |it| (it / 100.0) as u16);
+        let microvolts = |names: &[&str]| self.quantity(names).map_or(0, |it| whole(it / 100.0));
         let mut module = Module {
             kind: match (is_passive, has_length) {
                 (true, _) => 3,
@@ -108,7 +108,7 @@ impl ModuleText {
             ] = thresholds.map(|name| self.threshold(name));
             for (lane, bias) in module.tx_bias.iter_mut().enumerate() {
                 let milliamperes = self.quantity(&[&format!("tx{}bias", lane + 1)]).unwrap_or(0.0);
-                *bias = (milliamperes * 500.0) as u16;
+                *bias = whole(milliamperes * 500.0);
             }
             if !self.get(&["rx1power"]).is_empty() {
                 module.monitors |= monitor::RX_POWER | monitor::TX_POWER | monitor::BIAS;
@@ -119,13 +119,17 @@ impl ModuleText {
     }
 }
 
+#[expect(clippy::cast_sign_loss, reason = "at least 0")]
+fn whole(value: f64) -> u16 {
+    value.max(0.0) as u16
+}
+
 /// The code of a length in whole meters: CMIS modules have a multiplier.
 fn length_code(module: &Module, meters: f64) -> u8 {
-    let whole = meters as u8;
+    let whole = whole(meters).min(63) as u8;
     let codes = [whole, whole | 0x40];
-    let is = |code: &u8| {
-        Module { length_code: *code, ..module.clone() }.meters() == Some(f64::from(whole))
-    };
+    let is =
+        |code: &u8| Module { length_code: *code, ..*module }.meters() == Some(f64::from(whole));
     codes.into_iter().find(is).unwrap_or(0)
 }
 

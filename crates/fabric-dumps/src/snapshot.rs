@@ -35,12 +35,12 @@ impl Dump {
         let mut hardware = Hardware::new(false);
         for (guid, node) in &self.nodes {
             let known = Arc::make_mut(hardware.nodes.entry(*guid).or_default());
-            known.general = node.general.clone().map(|value| ReadAt { value, at });
+            known.general = node.general.map(|value| ReadAt { value, at });
             known.temperature = node.temperature.map(|value| ReadAt { value, at });
         }
         for (end, record) in &self.ports {
             if let Some(module) = &record.module {
-                let read = ReadAt { value: (**module).clone(), at };
+                let read = ReadAt { value: **module, at };
                 hardware.port_mut(*end).module = Some(Arc::new(read));
             }
             let Some(PortIndex(index)) = fabric.find(*end) else { continue };

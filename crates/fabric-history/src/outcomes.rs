@@ -1,6 +1,7 @@
 //! What followed verdicts: how often the advice was right. Counts only, without names, so that a site can publish them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -126,7 +127,7 @@ impl Outcomes {
                     format!("{} of {}", row.right, row.decided)
                 },
             ];
-            text += &format!("| {} |\n", cells.join(" | "));
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
         text
     }
@@ -219,9 +220,11 @@ impl Episode {
 
     /// Whether the advice was right; `None` if that is not known.
     fn is_right(&self) -> Option<bool> {
+        if self.outcome == Outcome::Open {
+            return None;
+        }
         let repair = self.repair.as_deref().and_then(Repair::from_label)?;
         match (repair, self.outcome) {
-            (_, Outcome::Open) => None,
             (Repair::Reseat, outcome) => Some(outcome == Outcome::Replugged),
             (Repair::SwapCable | Repair::SwapTransceiver, outcome) => {
                 Some(outcome == Outcome::Replaced)

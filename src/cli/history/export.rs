@@ -189,7 +189,7 @@ impl ExportArgs {
 /// the second value is dropped.
 fn reader(origin: Origin, window: Window) -> Result<(Reader, Temporary), Fatal> {
     let api = match origin {
-        Origin::File(reader, folder) => return Ok((reader, Temporary(None, folder))),
+        Origin::File(reader, folder) => return Ok((*reader, Temporary(None, folder))),
         Origin::Exporter(api) => api,
     };
     // In a folder where others may write: its name is random, and only its owner can read it.

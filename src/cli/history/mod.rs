@@ -186,7 +186,7 @@ impl From<HistoryError> for Fatal {
 /// The history of a file or of an exporter.
 enum Origin {
     /// A file on this host; that of dumps is in a directory which is deleted in the end.
-    File(Reader, Option<TempDir>),
+    File(Box<Reader>, Option<TempDir>),
     /// A running exporter; it also makes copies of its file.
     Exporter(HistoryClient),
 }
@@ -194,7 +194,7 @@ enum Origin {
 impl Origin {
     fn source(&self) -> &dyn Source {
         match self {
-            Origin::File(reader, _) => reader,
+            Origin::File(reader, _) => &**reader,
             Origin::Exporter(api) => api,
         }
     }
@@ -211,7 +211,7 @@ impl OriginArgs {
             return import(&dumps);
         }
         match (self.file, self.url) {
-            (Some(file), None) => Ok(Origin::File(Reader::open(&file)?, None)),
+            (Some(file), None) => Ok(Origin::File(Box::new(Reader::open(&file)?), None)),
             (None, Some(url)) => HistoryClient::new(&url, &self.access)
                 .map(Origin::Exporter)
                 .map_err(|error| Fatal::usage(format!("--url: {error}"))),
@@ -250,7 +250,7 @@ fn import(dumps: &[Dump]) -> Result<Origin, Fatal> {
     if metrics.get().errors.iter().any(|count| *count > 0) {
         return Err(Fatal::failed("the dumps could not be recorded: see the log"));
     }
-    Ok(Origin::File(Reader::open(&file)?, Some(folder)))
+    Ok(Origin::File(Box::new(Reader::open(&file)?), Some(folder)))
 }
 
 impl WindowArgs {
