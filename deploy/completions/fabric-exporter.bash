@@ -559,7 +559,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__diff)
-            opts="-h --limit --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --between --help"
+            opts="-h --limit --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -594,6 +594,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -294,6 +294,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l between -d 'Time between the dumps, if the files do not contain it' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -325,7 +325,7 @@ impl Report<'_> {
             "\nFew false alarms and fast detection near the limit exclude each other: at twice the limit a link at NDR \
              has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter decides for few false `bad`, and says \
              `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
-             {}. See [settings](#settings) for the other choice.\n",
+             {}.\n",
             share(&watched, TEN_MINUTES),
             share(&watched, 3600.0)
         );

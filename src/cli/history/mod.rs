@@ -105,14 +105,14 @@ pub struct OriginArgs {
     /// Dumps of other tools: files or directories
     ///
     /// As of "links --from". Their times are the times of the sweeps.
-    #[arg(long, value_name = "PATH", num_args = 1.., global = true, help_heading = "Source")]
+    #[arg(id = "dumps", long = "from", value_name = "PATH", num_args = 1.., global = true, help_heading = "Source")]
     from: Vec<PathBuf>,
     /// Time between the dumps, if the files do not contain it
     #[arg(
         long,
         value_name = "DURATION",
         global = true,
-        requires = "from",
+        requires = "dumps",
         help_heading = "Source"
     )]
     between: Option<HumanDuration>,
