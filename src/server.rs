@@ -14,6 +14,7 @@ use super::api;
 use super::pages::{self, Problem};
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::process::Process;
+use crate::metrics::selection::{Profile, Selection};
 use crate::metrics::{Exposition, Latest};
 use exporter_web::RequestClass;
 use exporter_web::error_response::{bad_request, error_response, require_host};
@@ -27,13 +28,16 @@ pub struct WebApp {
     process: Process,
     pub(crate) telemetry_path: Arc<str>,
     pub(crate) history: HistoryService,
+    /// What a scrape without parameters gets.
+    pub profile: Profile,
 }
 
 impl WebApp {
     /// A state that serves the latest exposition, and the history in this file.
     pub fn new(latest: Latest, process: Process, path: &str, history: Option<PathBuf>) -> Self {
         let history = HistoryService::new(history.map(Arc::from));
-        WebApp { latest, process, telemetry_path: path.into(), history }
+        let profile = Profile::default();
+        WebApp { latest, process, telemetry_path: path.into(), history, profile }
     }
 
     /// The latest exposition with its snapshots.
@@ -92,19 +96,30 @@ async fn ready(State(app): State<WebApp>) -> (StatusCode, String) {
 }
 
 async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderMap) -> Response {
-    // A request for some collectors, as of node_exporter, must not get all of them. Other parameters are ignored: a
-    // scrape configuration may have its own (`params`).
-    let pairs = query.map(|Query(pairs)| pairs).unwrap_or_default();
-    let mut filters = pairs.iter().filter(|(name, _)| matches!(&**name, "collect[]" | "exclude[]"));
-    if let Some((name, value)) = filters.next() {
-        return bad_request(&format!(
-            "{name}: {value:?}: collector filters are not supported: every scrape returns all metrics"
-        ));
-    }
+    let selection = match query {
+        Ok(Query(pairs)) => Selection::parse(&pairs, app.profile),
+        Err(error) => Err(error.body_text()),
+    };
+    let selection = match selection {
+        Ok(selection) => selection,
+        Err(problem) => return bad_request(&problem),
+    };
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let format = exposition::format(text(header::ACCEPT));
     let exposition = app.exposition();
-    let document = exposition.document(format, &app.process);
+    let document = if exposition.is_ready(&selection) {
+        exposition.document(&selection, format, &app.process)
+    } else {
+        // The first scrape of a shard renders all shards: a second for 162,000 ports.
+        let render = move || exposition.document(&selection, format, &app.process);
+        match tokio::task::spawn_blocking(render).await {
+            Ok(document) => document,
+            Err(error) => {
+                let problem = format!("rendering the metrics failed: {error}");
+                return error_response(StatusCode::INTERNAL_SERVER_ERROR, &problem);
+            }
+        }
+    };
     let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
         (gzip, Body::new(DocumentBody::gzip(&document))).into_response()

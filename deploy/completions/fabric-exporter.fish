@@ -83,6 +83,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.listen-address -d 'Listen address [default: :10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
+lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
@@ -201,6 +203,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.listen-address -d 'Listen address [default: :10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
+lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
@@ -400,6 +404,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
+lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''

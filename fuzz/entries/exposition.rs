@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fabric_exporter::api::{Filter, links};
 use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::selection::Selection;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_observation::SharedState;
 
@@ -20,7 +21,7 @@ pub fn check(board: SharedState) {
     // Metrics of the process are not part of this check.
     let process = Process::new(Path::new("/nowhere"));
     for format in [Format::Text, Format::OpenMetrics] {
-        let document = exposition.document(format, &process);
+        let document = exposition.document(&Selection::default(), format, &process);
         let text = document.to_text().unwrap();
         assert_eq!(text.len() as u64, document.plain_len());
         read(&text, format);

@@ -217,7 +217,8 @@ impl<'a> Daemon<'a> {
         process.web_config = security.reload_status();
         process.external_url = settings.external_url.as_deref().map(Into::into);
         let history = settings.history.as_ref().map(|history| history.file.clone());
-        let app = WebApp::new(latest, process, &settings.telemetry_path, history);
+        let mut app = WebApp::new(latest, process, &settings.telemetry_path, history);
+        app.profile = settings.profile;
         let server = Server::new(security, app.router(), Limits::default(), request_class);
         let mut addresses = Vec::new();
         for listener in listeners {

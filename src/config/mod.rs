@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use crate::metrics::selection::Profile;
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
 use options::{FabricOptions, LogFormat, LogLevel, Options};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub telemetry_path: String,
     /// The URL under which users reach the exporter, without a slash at the end.
     pub external_url: Option<String>,
+    /// What a scrape without parameters gets.
+    pub profile: Profile,
     /// The web config file: TLS, logins, headers.
     pub web_config: Option<PathBuf>,
     /// Where sysfs is mounted.
@@ -153,6 +156,7 @@ impl Settings {
             confine: process.confine.unwrap_or(true),
             telemetry_path: web.telemetry_path.unwrap_or_else(|| "/metrics".into()),
             external_url: web.external_url.map(|url| url.trim_end_matches('/').to_owned()),
+            profile: web.profile.unwrap_or_default(),
             web_config: web.config_file,
             sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),

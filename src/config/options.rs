@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+use crate::metrics::selection::Profile;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
 use site_config::units::{ByteSize, HumanDuration};
@@ -84,6 +85,12 @@ section! {
         /// Paths that the exporter uses for its pages and API, such as /api and /topology, are reserved.
         #[arg(long = "web.telemetry-path", value_name = "PATH", hide_short_help = true)]
         telemetry_path: String,
+        /// Metrics of a scrape without parameters [default: full]
+        ///
+        /// full: all metrics. lean: what the rules and alerts need, about a sixth of the series. A scrape can choose
+        /// for itself: ?profile=lean, ?collect[]=GROUP, ?exclude[]=GROUP, ?shard=K/N.
+        #[arg(long = "web.profile", value_name = "PROFILE", hide_possible_values = true, hide_short_help = true)]
+        profile: Profile,
         /// URL under which users reach the exporter
         ///
         /// Alerts link to it. Without it, they link to the address that Prometheus scrapes. Only scheme, host

@@ -3,18 +3,20 @@
 //! The large part, the `fabric`s, is rendered once a sweep and kept compressed; this host's own ports
 //! (`host`) are put between them, family by family. The small part that must be current, the exporter's own
 //! metrics (`self_metrics`) and the counts of each fabric (`fabric::summary`), is rendered at each scrape
-//! and put first. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
+//! and put first. A scrape may select groups of families, and a shard of the nodes (`selection`). Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
 //! do not accept gzip it is unpacked while it is sent.
 
 pub mod fabric;
 pub mod host;
 mod modules;
 pub mod process;
+pub mod selection;
 pub mod self_metrics;
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 pub use exposition::Format;
 use exposition::{Block, Document, Family, Part};
@@ -22,6 +24,7 @@ use fabric_observation::SharedState;
 
 use fabric::summary::{self, Summary};
 use process::Process;
+use selection::{Group, MAX_SHARDS, Selection, Shard};
 
 /// A family: its name, type, labels and help, or a constant.
 macro_rules! family {
@@ -44,25 +47,55 @@ macro_rules! families {
 }
 use {families, family};
 
+/// The families of the fabrics, in slices of nodes: shard `k` of `n` is every `n`th slice from the `k`th on.
+type Slices = Arc<[Vec<Part<Block>>]>;
+
+/// The fabrics of one state snapshot.
+#[derive(Debug)]
+struct RenderedFabrics {
+    slices: Slices,
+    /// More slices, rendered when somebody requests more shards than were requested before: by the logarithm of
+    /// their number.
+    finer: [OnceLock<Slices>; MAX_SHARDS.ilog2() as usize + 1],
+    took: Duration,
+}
+
 /// Everything that was rendered of one state snapshot.
 #[derive(Debug)]
 pub struct Exposition {
     board: SharedState,
-    fabrics: Arc<[Part<Block>]>,
+    fabrics: Arc<RenderedFabrics>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
-    /// Fabrics and host together, for each requested format.
-    packed: [OnceLock<Vec<Block>>; 2],
-    took: Duration,
+    /// Fabrics and host together, for the selections that were requested.
+    joined: Mutex<HashMap<(Selection, Format), Joined>>,
+    /// The highest number of shards that was requested so far.
+    shards: Arc<AtomicUsize>,
 }
 
-/// The families of fabrics by name, in the order in which they are exposed.
+type Joined = Arc<[Block]>;
+
+/// The number of selections that are kept joined: those of some scrape jobs with eight shards. A client may send any
+/// number of others.
+const KEPT: usize = 32;
+
+/// The families of fabrics by name: their places in the exposition.
 static POSITIONS: LazyLock<HashMap<String, usize>> =
     LazyLock::new(|| fabric::all_families().map(|it| it.name.into_owned()).zip(0..).collect());
+
+/// The families of fabrics by name: their groups.
+static GROUPS: LazyLock<HashMap<String, Group>> = LazyLock::new(|| {
+    fabric::groups().map(|(family, group)| (family.name.into_owned(), group)).collect()
+});
 
 /// The position of a family among others; families that only the host has are last.
 fn position(family: &Family) -> usize {
     POSITIONS.get(&*family.name).copied().unwrap_or(usize::MAX)
+}
+
+/// The group of a family of fabrics.
+pub fn group(family: &Family) -> Option<Group> {
+    GROUPS.get(&*family.name).copied()
 }
 
 impl Exposition {
@@ -73,7 +106,8 @@ impl Exposition {
 
     /// Renders what has changed: fabrics of many ports are not rendered again when only the host was read.
     pub fn after(before: Option<&Exposition>, board: SharedState) -> Self {
-        let began = std::time::Instant::now();
+        let shards =
+            before.map_or_else(|| Arc::new(AtomicUsize::new(1)), |it| Arc::clone(&it.shards));
         let same = before.filter(|before| {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
@@ -82,47 +116,95 @@ impl Exposition {
             Some(before) => Arc::clone(&before.summaries),
             None => board.fabrics.iter().filter_map(|it| Summary::new(it)).collect(),
         };
-        let fabrics = if let Some(before) = same {
-            Arc::clone(&before.fabrics)
-        } else if board.fabrics.is_empty() {
-            // A compressor takes 1 MiB, which a host without a fabric does not need.
-            Arc::default()
-        } else {
-            fabric::render(&board.fabrics).into()
+        let fabrics = match same {
+            Some(before) => Arc::clone(&before.fabrics),
+            None => {
+                let began = Instant::now();
+                let slices = slices(&board, shards.load(Ordering::Relaxed));
+                Arc::new(RenderedFabrics {
+                    slices,
+                    finer: Default::default(),
+                    took: began.elapsed(),
+                })
+            }
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
-        let took = match same {
-            Some(before) if !before.fabrics.is_empty() => before.took,
-            _ => began.elapsed(),
-        };
-        Exposition { board, fabrics, host, summaries, packed: Default::default(), took }
+        Exposition { board, fabrics, host, summaries, joined: Mutex::default(), shards }
+    }
+
+    /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.
+    pub fn is_ready(&self, selection: &Selection) -> bool {
+        let count = selection.shard.count;
+        self.fabrics.slices.len() >= count
+            || self.board.fabrics.is_empty()
+            || self.fabrics.finer[count.ilog2() as usize].get().is_some()
     }
 
     /// The response to a scrape now.
-    pub fn document(&self, format: Format, process: &Process) -> Document {
-        self.document_at(SystemTime::now(), format, process)
+    pub fn document(&self, selection: &Selection, format: Format, process: &Process) -> Document {
+        self.document_at(SystemTime::now(), selection, format, process)
     }
 
     /// The response to a scrape at a time of day, by which the latest sweep is recent or not.
-    pub fn document_at(&self, now: SystemTime, format: Format, process: &Process) -> Document {
+    pub fn document_at(
+        &self,
+        now: SystemTime,
+        selection: &Selection,
+        format: Format,
+        process: &Process,
+    ) -> Document {
         let mut fresh = Vec::new();
-        for part in self_metrics::render(&self.board, self.took, process) {
-            part.write(&mut fresh, format);
+        if selection.has(Group::Exporter) {
+            self_metrics::shards(selection.shard).write(&mut fresh, format);
+            if selection.is_first() {
+                for part in self_metrics::render(&self.board, self.fabrics.took, process) {
+                    part.write(&mut fresh, format);
+                }
+            }
         }
-        for part in summary::render(&self.summaries, now) {
-            part.write(&mut fresh, format);
+        if selection.has(Group::Fabric) && selection.is_first() {
+            for part in summary::render(&self.summaries, now) {
+                part.write(&mut fresh, format);
+            }
         }
         let mut document = Document::default();
         document.push(&Block::deflate(&fresh));
-        let packed = self.packed[format as usize]
-            .get_or_init(|| exposition::join(&self.fabrics, &self.host, position, format));
-        for block in packed {
+        for block in &*self.joined(selection, format) {
             document.push(block);
         }
         if format == Format::OpenMetrics {
             document.push(&Block::stored(b"# EOF\n"));
         }
         document
+    }
+
+    /// The selected families of fabrics and host.
+    fn joined(&self, selection: &Selection, format: Format) -> Joined {
+        let kept = || self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (selection.clone(), format);
+        if let Some(joined) = kept().get(&key) {
+            return Arc::clone(joined);
+        }
+        let Shard { index, count } = selection.shard;
+        self.shards.fetch_max(count, Ordering::Relaxed);
+        let fabrics = &self.fabrics;
+        let slices = if fabrics.slices.len() >= count {
+            &fabrics.slices
+        } else {
+            fabrics.finer[count.ilog2() as usize].get_or_init(|| slices(&self.board, count))
+        };
+        let is_selected =
+            |part: &&Part<Block>| group(&part.family).is_some_and(|group| selection.has(group));
+        let selected = slices.iter().skip(index).step_by(count);
+        let selected = selected.map(|slice| slice.iter().filter(is_selected)).collect();
+        let has_host = selection.has(Group::Host) && selection.is_first();
+        let host = self.host.iter().filter(|_| has_host);
+        let joined: Joined = exposition::join(selected, host, position, format).into();
+        let mut kept = kept();
+        if kept.len() < KEPT {
+            kept.insert(key, Arc::clone(&joined));
+        }
+        joined
     }
 
     /// Why it is not ready: a fabric was not swept yet, or the host not read, or its devices cannot be listed.
@@ -141,6 +223,13 @@ impl Exposition {
     pub fn board(&self) -> &SharedState {
         &self.board
     }
+}
+
+/// Renders the fabrics of a state snapshot.
+fn slices(board: &SharedState, count: usize) -> Slices {
+    // A compressor takes 1 MiB, which a host without a fabric does not need.
+    let has_any = !board.fabrics.is_empty();
+    has_any.then(|| fabric::render(&board.fabrics, count)).unwrap_or_default().into()
 }
 
 /// The latest exposition, shared with the handlers that serve it.

@@ -16,6 +16,7 @@ use rdma_host::model::HostSnapshot;
 
 use super::fabric::names;
 use super::process::{Numbers, Process};
+use super::selection::Shard;
 use super::{families, family};
 
 struct SelfState<'a> {
@@ -214,9 +215,23 @@ families! {
         => |state, out| out.value_if_known(state.process.and_then(|it| it.most_files));
 }
 
+const SHARDS: Family = family!(
+    "fabric_exporter_shards" Gauge ["index"]
+    "Number of shards into which scrapes divide the fabrics (?shard=K/N), in the response of each shard. Label index: K. 1 without shards."
+);
+
 /// The families of the exporter itself.
 pub fn families() -> impl Iterator<Item = Family> {
-    names(FAMILIES)
+    [SHARDS].into_iter().chain(names(FAMILIES))
+}
+
+/// The number of shards, which each shard has with its own index: so a shard that is not scraped can be found.
+pub(super) fn shards(shard: Shard) -> Part<Vec<u8>> {
+    let (family, mut samples) = (SHARDS, Vec::new());
+    let mut writer = Samples::new(&mut samples, &family.name, b"");
+    writer.label("index", &shard.index.to_string()).value(shard.count as u64);
+    drop(writer);
+    Part { family, samples }
 }
 
 impl SelfState<'_> {

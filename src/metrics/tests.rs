@@ -1,10 +1,12 @@
 //! The exposition against a small fabric, in both formats.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::selection::Profile;
 use super::*;
 use bytes::Bytes;
 use exposition::DocumentBody;
@@ -13,10 +15,13 @@ use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, Snapshot};
+use ib_health::testing::fine;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{physical, state};
 use ib_mad::{Counter, Moment, Reading};
+use proptest::prelude::*;
+use proptest::sample::subsequence;
 
 const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
 
@@ -63,12 +68,17 @@ fn board() -> SharedState {
 /// A state snapshot in the text format.
 pub(super) fn text_of(board: SharedState) -> String {
     let process = Process::new(Path::new("/proc"));
-    let document = Exposition::render(board).document(Format::Text, &process);
+    let document =
+        Exposition::render(board).document(&Selection::default(), Format::Text, &process);
     String::from_utf8(collect(DocumentBody::plain(document))).unwrap()
 }
 
 fn document(format: Format) -> Document {
-    Exposition::render(board()).document(format, &Process::new(Path::new("/proc")))
+    Exposition::render(board()).document(
+        &Selection::default(),
+        format,
+        &Process::new(Path::new("/proc")),
+    )
 }
 
 fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Vec<u8> {
@@ -151,7 +161,8 @@ fn fabrics_share_each_header() {
     let second = Observation { fabric: "g".into(), ..(*board.fabrics[0]).clone() };
     board.fabrics.push(Arc::new(second));
     let process = Process::new(Path::new("/proc"));
-    let document = Exposition::render(board).document(Format::Text, &process);
+    let document =
+        Exposition::render(board).document(&Selection::default(), Format::Text, &process);
     let text = String::from_utf8(collect(DocumentBody::plain(document))).unwrap();
     let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
     let distinct: std::collections::HashSet<&str> = families.iter().copied().collect();
@@ -186,8 +197,16 @@ fn gzip_unpacks_to_the_plain_text() {
     let exposition = Exposition::render(board());
     // Without procfs nothing moves between two renderings.
     let process = Process::new(Path::new("/nowhere"));
-    let plain = collect(DocumentBody::plain(exposition.document(Format::OpenMetrics, &process)));
-    let packed = collect(DocumentBody::gzip(&exposition.document(Format::OpenMetrics, &process)));
+    let plain = collect(DocumentBody::plain(exposition.document(
+        &Selection::default(),
+        Format::OpenMetrics,
+        &process,
+    )));
+    let packed = collect(DocumentBody::gzip(&exposition.document(
+        &Selection::default(),
+        Format::OpenMetrics,
+        &process,
+    )));
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
     assert!(plain == unpacked);
@@ -198,10 +217,170 @@ fn board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
     assert!(exposition.unready().is_some());
     let process = Process::new(Path::new("/proc"));
-    let text = collect(DocumentBody::plain(exposition.document(Format::Text, &process)));
+    let text = collect(DocumentBody::plain(exposition.document(
+        &Selection::default(),
+        Format::Text,
+        &process,
+    )));
     let text = String::from_utf8(text).unwrap();
     assert!(
         text.contains("fabric_exporter_sweeps_total{fabric=\"\"} 0")
             && !text.contains("infiniband_port_")
     );
+}
+
+/// A fabric of 4 switches and 60 hosts, all of its ports with counters, an evaluation, and a saturated counter.
+fn many() -> SharedState {
+    let (mut nodes, mut links) = (Vec::new(), Vec::new());
+    for switch in 1..=4 {
+        nodes.push(found(switch, NodeKind::Switch, 20));
+        for port in 1..=15 {
+            let host = 0x0002_c903_0000_0000 + switch * 100 + u64::from(port);
+            nodes.push(found(host, NodeKind::Ca, 1));
+            links.push((end(switch, port), end(host, 1)));
+        }
+        links.push((end(switch, 16), end(switch % 4 + 1, 17)));
+    }
+    let found = DiscoveredFabric { nodes, links, ..DiscoveredFabric::default() };
+    let fabric = Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None);
+    let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+    let mut snapshot = Snapshot::blank(Arc::new(fabric), anchor);
+    for port in &mut snapshot.readings {
+        let mut reading = Reading::empty(Moment(1));
+        Counter::all().for_each(|counter| reading.set(counter, 7));
+        *port = Some(reading);
+    }
+    let assessment = fine(&snapshot);
+    let observation = Observation {
+        fabric: "f".into(),
+        snapshot: Some(snapshot.into()),
+        assessment,
+        ..Observation::default()
+    };
+    vec![Arc::new(observation)].into()
+}
+
+/// The samples of a selection, without the number of shards, which each shard has.
+fn samples(exposition: &Exposition, selection: &Selection) -> BTreeSet<String> {
+    let process = Process::new(Path::new("/nowhere"));
+    let text = exposition.document(selection, Format::Text, &process).to_text().unwrap();
+    let lines =
+        text.lines().filter(|it| !it.starts_with(['#']) && !it.starts_with("fabric_exporter_"));
+    let mut samples = BTreeSet::new();
+    for line in lines {
+        assert!(samples.insert(line.to_owned()), "{line} is there twice");
+    }
+    samples
+}
+
+proptest! {
+    // Each renders up to 64 slices twice.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn shards_of_any_groups_are_disjoint_and_together_the_whole(
+        power in 0..=6_u32, groups in subsequence(Group::ALL.to_vec(), 0..=Group::ALL.len()),
+        finer in proptest::bool::ANY,
+    ) {
+        let count = 2_usize.pow(power);
+        let parameters = |shard: Option<usize>| {
+            let groups = groups.iter().map(|it| ("collect[]".to_owned(), it.label().to_owned()));
+            let shard = shard.map(|it| ("shard".to_owned(), format!("{it}/{count}")));
+            let pairs: Vec<_> = groups.chain(shard).collect();
+            Selection::parse(&pairs, Profile::Full).unwrap()
+        };
+        let mut exposition = Exposition::render(many());
+        if finer {
+            // The next sweep is rendered in as many slices as were requested before.
+            samples(&exposition, &parameters(Some(0)));
+            exposition = Exposition::after(Some(&exposition), many());
+            prop_assert!(exposition.is_ready(&parameters(Some(0))));
+        }
+        let everything = samples(&exposition, &Selection::default());
+        let whole = samples(&exposition, &parameters(None));
+        prop_assert!(whole.is_subset(&everything));
+        let mut union = BTreeSet::new();
+        for index in 0..count {
+            for sample in samples(&exposition, &parameters(Some(index))) {
+                prop_assert!(!union.contains(&sample), "{} is in two shards", sample);
+                union.insert(sample);
+            }
+        }
+        prop_assert_eq!(union, whole);
+    }
+}
+
+#[test]
+fn every_shard_has_about_the_same_number_of_samples() {
+    let exposition = Exposition::render(many());
+    let sizes: Vec<usize> = (0..4)
+        .map(|index| {
+            let pairs = [("shard".to_owned(), format!("{index}/4"))];
+            samples(&exposition, &Selection::parse(&pairs, Profile::Full).unwrap()).len()
+        })
+        .collect();
+    let whole = samples(&exposition, &Selection::default()).len();
+    assert_eq!(sizes.iter().sum::<usize>(), whole);
+    // A switch cannot be divided.
+    assert!(sizes.iter().all(|size| size * 16 > whole), "{sizes:?} of {whole}");
+}
+
+#[test]
+fn groups_divide_all_families() {
+    let all: BTreeSet<_> = fabric::all_families().map(|it| it.name).collect();
+    let grouped: Vec<_> = fabric::groups().map(|(family, _)| family.name).collect();
+    let unique: BTreeSet<_> = grouped.iter().cloned().collect();
+    assert_eq!(unique.len(), grouped.len(), "no family is in two groups");
+    assert!(all.is_subset(&unique), "{:?}", all.difference(&unique));
+    let exposition = Exposition::render(many());
+    let all = samples(&exposition, &Selection::default());
+    let lean = samples(&exposition, &Profile::Lean.into());
+    assert!(lean.is_subset(&all) && lean.len() * 4 < all.len(), "{} {}", lean.len(), all.len());
+}
+
+#[test]
+fn shard_says_its_index_and_the_number_of_shards() {
+    let exposition = Exposition::render(board());
+    let process = Process::new(Path::new("/nowhere"));
+    for (shard, expected) in [
+        (None, "fabric_exporter_shards{index=\"0\"} 1"),
+        (Some("0/8"), "fabric_exporter_shards{index=\"0\"} 8"),
+        (Some("5/8"), "fabric_exporter_shards{index=\"5\"} 8"),
+    ] {
+        let pairs: Vec<_> =
+            shard.map(|it| ("shard".to_owned(), it.to_owned())).into_iter().collect();
+        let selection = Selection::parse(&pairs, Profile::Full).unwrap();
+        let text = exposition.document(&selection, Format::Text, &process).to_text().unwrap();
+        assert!(text.lines().any(|line| line == expected), "{text}");
+        let is_first = text.contains("fabric_exporter_build_info");
+        assert_eq!(is_first, !expected.contains("index=\"5\""));
+    }
+}
+
+#[test]
+fn port_without_a_cable_has_counters_only_if_it_ever_counted() {
+    let mut snapshot = snapshot();
+    let port = snapshot.fabric.find(end(1, 2)).unwrap();
+    let line = |value| {
+        format!(
+            r#"infiniband_port_symbol_errors_total{{fabric="f",guid="0x0000000000000001",port="2"}} {value}"#
+        )
+    };
+    for (total, shown) in [(0, false), (3, true)] {
+        let mut reading = Reading::empty(Moment(1));
+        reading.set(Counter::SymbolErrors, total);
+        snapshot.readings[port.0 as usize] = Some(reading);
+        let observation = Observation {
+            fabric: "f".into(),
+            snapshot: Some(snapshot.clone().into()),
+            ..Observation::default()
+        };
+        let text = text_of(vec![Arc::new(observation)].into());
+        assert_eq!(text.lines().any(|have| have == line(total)), shown, "{text}");
+        assert!(
+            text.contains(
+                r#"infiniband_port_state{fabric="f",guid="0x0000000000000001",port="2"} 1"#
+            )
+        );
+    }
 }

@@ -14,6 +14,7 @@ mod registers;
 mod rig_works;
 mod scenario_effects;
 mod scenarios;
+mod series;
 mod strangers_read_us;
 mod totals;
 mod verdicts;

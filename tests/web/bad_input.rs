@@ -3,6 +3,7 @@
 
 use test_rig as rig;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -278,7 +279,7 @@ fn demo_with_two_planes_has_two_fabrics() {
     }
     let guids: Vec<&String> =
         metrics.all("infiniband_node_info").map(|(labels, _)| &labels["guid"]).collect();
-    let distinct: std::collections::BTreeSet<&&String> = guids.iter().collect();
+    let distinct: BTreeSet<&&String> = guids.iter().collect();
     assert_eq!((guids.len(), distinct.len()), (22, 22), "no node is in both");
     assert_eq!(exporter.stop().code(), Some(0));
 }
@@ -404,16 +405,31 @@ fn bad_parameter_is_named_with_its_values() {
 }
 
 #[test]
-fn scrape_cannot_choose_collectors() {
-    let none = "collector filters are not supported: every scrape returns all metrics\n";
+fn scrape_parameters_select_groups_and_shards() {
+    let choices = "choose from: self, fabric, nodes, links, state, ";
     refusals(&[
-        ("/metrics?collect[]=nosuch", 400, &format!("collect[]: \"nosuch\": {none}")),
-        ("/metrics?collect%5B%5D=port", 400, &format!("collect[]: \"port\": {none}")),
-        ("/metrics?exclude[]=port", 400, &format!("exclude[]: \"port\": {none}")),
+        ("/metrics?collect[]=nosuch", 400, &format!("collect[]: \"nosuch\" is unknown; {choices}")),
+        ("/metrics?exclude%5B%5D=port", 400, &format!("exclude[]: \"port\" is unknown; {choices}")),
+        ("/metrics?profile=fat", 400, "profile: \"fat\" is unknown; choose from: full, lean\n"),
+        ("/metrics?shard=8/8", 400, "shard: \"8/8\" is not K/N such as 0/8: N is a power of two "),
+        ("/metrics?shard=0/2&shard=1/2", 400, "shard: given more than once\n"),
     ]);
-    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s", "--web.profile=lean"]);
     exporter.wait_ready();
-    assert_eq!(exporter.get("/metrics?module=default&collect=x", &[]).status, 200);
+    let names = |path: &str| -> BTreeSet<String> {
+        let response = exporter.get(path, &[]);
+        assert_eq!(response.status, 200, "{path}");
+        let samples = response.text().lines().filter(|line| !line.starts_with('#'));
+        let names = samples.filter_map(|line| line.split(['{', ' ']).next());
+        names.filter(|name| name.starts_with("infiniband_")).map(str::to_owned).collect()
+    };
+    let errors = "infiniband_port_symbol_errors_total";
+    assert!(!names("/metrics").contains(errors));
+    assert!(names("/metrics?profile=full&module=x").contains(errors));
+    assert!(names("/metrics?profile=full&shard=3/4").contains(errors));
+    let bytes = ["infiniband_port_receive_bytes_total", "infiniband_port_transmit_bytes_total"];
+    assert_eq!(names("/metrics?collect[]=traffic"), bytes.map(str::to_owned).into());
+    assert_eq!(names("/metrics?collect[]=traffic&exclude[]=traffic"), BTreeSet::new());
     assert!(exporter.stop().success());
 }
 

@@ -11,7 +11,7 @@ pub use parts::{FamilyWriter, Output, Part, Parts, join};
 pub use samples::{Labelled, Samples, WriteSamples};
 
 /// The two formats that a scraper may request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// OpenMetrics 1.0.
     OpenMetrics,

@@ -113,9 +113,14 @@ impl<O: Output> Parts<O> {
         });
     }
 
+    /// The families so far, in the order in which they were added; begins again, with the same output.
+    pub fn take(&mut self) -> Vec<Part<O::Samples>> {
+        std::mem::take(&mut self.done)
+    }
+
     /// The families, in the order in which they were added.
-    pub fn finish(self) -> Vec<Part<O::Samples>> {
-        self.done
+    pub fn finish(mut self) -> Vec<Part<O::Samples>> {
+        self.take()
     }
 }
 
@@ -137,27 +142,31 @@ impl<O: Output> FamilyWriter<'_, O> {
 /// Minimum size of a text that is compressed separately: below it, a restart costs more than it saves.
 const WORTH_PACKING: usize = 4096;
 
-/// Merges the families of fabrics and of the host by their positions; one of both has one header.
-/// Neighbouring texts are compressed as one.
-pub fn join(
-    fabrics: &[Part<Block>],
-    host: &[Part<Vec<u8>>],
+/// Merges families by their positions: those of several slices, each in order, and those of the host. A family has one
+/// header. Neighboring texts are compressed as one.
+pub fn join<'a>(
+    slices: Vec<impl Iterator<Item = &'a Part<Block>>>,
+    host: impl Iterator<Item = &'a Part<Vec<u8>>>,
     position: impl Fn(&Family) -> usize,
     format: Format,
 ) -> Vec<Block> {
-    let (mut fabrics, mut host) = (fabrics.iter().peekable(), host.iter().peekable());
+    let mut slices: Vec<_> = slices.into_iter().map(Iterator::peekable).collect();
+    let mut host = host.peekable();
     let mut blocks = Vec::new();
     let mut text = Vec::new();
     loop {
-        let next = [fabrics.peek().map(|it| &it.family), host.peek().map(|it| &it.family)];
-        let Some(family) = next.into_iter().flatten().min_by_key(|it| position(it)) else {
-            break;
-        };
+        let next = slices.iter_mut().filter_map(|it| it.peek()).map(|it| &it.family);
+        let next = next.chain(host.peek().map(|it| &it.family));
+        let Some(family) = next.min_by_key(|it| position(it)) else { break };
         family.write_header(&mut text, format);
-        if let Some(part) = fabrics.next_if(|part| part.family.name == family.name) {
-            blocks.push(pack(&text));
-            text.clear();
-            blocks.push(part.samples.clone());
+        for slice in &mut slices {
+            if let Some(part) = slice.next_if(|part| part.family.name == family.name) {
+                if !text.is_empty() {
+                    blocks.push(pack(&text));
+                    text.clear();
+                }
+                blocks.push(part.samples.clone());
+            }
         }
         if let Some(part) = host.next_if(|part| part.family.name == family.name) {
             text.extend_from_slice(&part.samples);
@@ -193,21 +202,24 @@ mod tests {
     }
 
     #[test]
-    fn family_of_both_sources_has_one_header() {
-        let fabrics = [part("n", Block::stored(b"n 1\n")), part("s", Block::stored(b"s 1\n"))];
+    fn family_of_several_sources_has_one_header() {
+        let one = [part("n", Block::stored(b"n 1\n")), part("s", Block::stored(b"s 1\n"))];
+        let two = [part("s", Block::stored(b"s 3\n"))];
         let long = format!("h{} 3\n", "x".repeat(2 * WORTH_PACKING));
         let host = [part("s", b"s 2\n".to_vec()), part("h", long.clone().into_bytes())];
         let position = |it: &Family| ["n", "s"].iter().position(|name| *name == it.name);
         let position = |it: &Family| position(it).unwrap_or(usize::MAX);
         let header = |name| format!("# HELP {name} A value.\n# TYPE {name} gauge\n");
         let (n, s, h) = (header("n"), header("s"), header("h"));
-        for (fabrics, host, expected) in [
-            (&fabrics[..], &host[..], format!("{n}n 1\n{s}s 1\ns 2\n{h}{long}")),
-            (&fabrics[..], &[], format!("{n}n 1\n{s}s 1\n")),
-            (&[], &host[..], format!("{s}s 2\n{h}{long}")),
-            (&[], &[], String::new()),
+        for (slices, host, expected) in [
+            (vec![&one[..]], &host[..], format!("{n}n 1\n{s}s 1\ns 2\n{h}{long}")),
+            (vec![&two, &one], &host, format!("{n}n 1\n{s}s 3\ns 1\ns 2\n{h}{long}")),
+            (vec![&one, &[], &two], &[], format!("{n}n 1\n{s}s 1\ns 3\n")),
+            (vec![], &host[..], format!("{s}s 2\n{h}{long}")),
+            (vec![], &[], String::new()),
         ] {
-            assert_eq!(text(&join(fabrics, host, position, Format::Text)), expected);
+            let slices = slices.into_iter().map(<[_]>::iter).collect();
+            assert_eq!(text(&join(slices, host.iter(), position, Format::Text)), expected);
         }
     }
 }

@@ -21,6 +21,13 @@ labeled_enum! {
     }
 }
 
+impl Attribute {
+    /// Whether it has the causes of what counters of another attribute sum up.
+    pub fn is_details(self) -> bool {
+        matches!(self, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
+    }
+}
+
 /// What a device must announce for a field to be valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {

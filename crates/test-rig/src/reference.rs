@@ -3,7 +3,8 @@
 
 use exposition::Family;
 use fabric_exporter::metrics::fabric::{self, summary};
-use fabric_exporter::metrics::{host, self_metrics};
+use fabric_exporter::metrics::selection::Group;
+use fabric_exporter::metrics::{self, host, self_metrics};
 use fabric_observation::families::counter_family;
 use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
@@ -17,13 +18,13 @@ pub fn page() -> String {
     fill(
         FABRIC,
         [
-            ("{{summary}}", families(summary::families())),
-            ("{{nodes and ports}}", families(fabric::families())),
+            ("{{summary}}", families(summary::families(), Group::Fabric)),
+            ("{{nodes and ports}}", families(fabric::families(), Group::Fabric)),
             ("{{counters}}", counters()),
-            ("{{findings}}", families(fabric::findings_families())),
-            ("{{subnet managers}}", families(fabric::manager_families())),
-            ("{{host}}", families(host::families())),
-            ("{{self}}", families(self_metrics::families())),
+            ("{{findings}}", families(fabric::findings_families(), Group::Fabric)),
+            ("{{subnet managers}}", families(fabric::manager_families(), Group::Fabric)),
+            ("{{host}}", families(host::families(), Group::Host)),
+            ("{{self}}", families(self_metrics::families(), Group::Exporter)),
         ],
     )
 }
@@ -49,10 +50,12 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn families(families: impl Iterator<Item = Family>) -> String {
+/// The rows of families; `other` is the group of those that fabrics do not have.
+fn families(families: impl Iterator<Item = Family>, other: Group) -> String {
     let rows = families.map(|family| {
         let (name, kind) = (family.sample_name(), family.kind.label().to_owned());
-        row(&[code(&[&name]), kind, code(family.labels), family.help.into_owned()])
+        let group = metrics::group(&family).unwrap_or(other).label().to_owned();
+        row(&[code(&[&name]), kind, group, code(family.labels), family.help.into_owned()])
     });
     rows.collect()
 }
@@ -60,10 +63,11 @@ fn families(families: impl Iterator<Item = Family>) -> String {
 fn counters() -> String {
     let rows = TABLE.iter().map(|it| {
         let fields: Vec<String> = it.fields.iter().copied().map(field).collect();
+        let family = counter_family(it.counter);
         row(&[
-            code(&[&counter_family(it.counter).sample_name()]),
+            code(&[&family.sample_name()]),
             it.ibta.into(),
-            it.kind.label().into(),
+            metrics::group(&family).map_or("", Group::label).to_owned(),
             fields.join(", else "),
             code(it.sysfs_files),
             it.help.into(),

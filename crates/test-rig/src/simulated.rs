@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::selection::Selection;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
@@ -229,7 +230,10 @@ impl Simulated {
     pub fn scrape_at(&self, now: SystemTime) -> String {
         let exposition = Exposition::render(self.seen.borrow().clone());
         let process = Process::new(Path::new("/proc"));
-        exposition.document_at(now, Format::Text, &process).to_text().unwrap()
+        exposition
+            .document_at(now, &Selection::default(), Format::Text, &process)
+            .to_text()
+            .unwrap()
     }
 
     /// The simulated fabric as it is now, while its time stops.

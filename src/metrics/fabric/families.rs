@@ -18,6 +18,7 @@ use ib_mad::rate::{Speed, Width};
 use ib_mad::register::{LANES, Temperatures, text};
 use ib_mad::smp::SmState;
 use ib_mad::vendor::GeneralInfo;
+use ib_mad::{Counter, Reading};
 
 use crate::metrics::modules::ModuleItem;
 use crate::metrics::{families, family};
@@ -61,9 +62,24 @@ pub(in crate::metrics) struct PortItem<'a> {
     pub port: PortIndex,
     /// `None` if the fabric was not evaluated.
     pub assessment: Option<&'a PortAssessment>,
+    /// `None` if the counters were not read, or are not shown: those of a port that never had a cable are all 0, and
+    /// a tenth of a fabric's ports has none.
+    pub reading: Option<&'a Reading>,
 }
 
 impl<'a> PortItem<'a> {
+    pub fn new(
+        snapshot: &'a Snapshot,
+        port: PortIndex,
+        assessment: Option<&'a PortAssessment>,
+    ) -> Self {
+        let reading = snapshot.reading(port).filter(|reading| {
+            let is_used = |counter| reading.get(counter).is_some_and(|total| total > 0);
+            snapshot.fabric.port(port).peer.is_some() || Counter::all().any(is_used)
+        });
+        PortItem { snapshot, port, assessment, reading }
+    }
+
     fn status(&self) -> Option<&'a PortStatus> {
         self.snapshot.status(self.port)
     }
@@ -99,7 +115,7 @@ impl<'a> PortItem<'a> {
 
     /// `None` if no counters were read.
     pub fn counted(&self) -> Option<Counted<'a>> {
-        let (assessment, _) = self.assessment.zip(self.snapshot.reading(self.port))?;
+        let (assessment, _) = self.assessment.zip(self.reading)?;
         Some(Counted { anchor: &self.snapshot.anchor, counting: &assessment.counters })
     }
 }
@@ -137,6 +153,11 @@ families! {
             samples.value(1);
         };
     NODE_UP => |item, samples| samples.value(item.is_up().into());
+}
+
+families! {
+    /// What a node reports of its hardware.
+    pub(super) NODE_HARDWARE: NodeItem<'_>;
     "infiniband_node_firmware_info" Gauge ["fabric", "guid", "firmware", "psid"]
         "Firmware and board (PSID) of an NVIDIA device as labels, always 1."
         => |item, samples| if let Some(general) = item.general() {
@@ -318,11 +339,6 @@ families! {
                 samples.label("reason", "none").value(verdict as u64);
             }
         };
-    "infiniband_link_verdict_timestamp_seconds" Gauge LINK_LABELS
-        "Unix time when the link got its present verdict."
-        => |link, samples| {
-            samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
-        };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
         "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (the only reason is congestion). Links without a known repair, such as healthy ones, have no series."
         => |link, samples| {
@@ -330,16 +346,27 @@ families! {
                 samples.label("repair", repair.label()).value(1);
             }
         };
-    LINK_UP => |link, samples| samples.value_if_known(link.assessment.up.map(u64::from));
     "infiniband_link_flaps" Counter LINK_LABELS
         "Flaps: times that the link went down unexpectedly and came up again. Reboots and maintenance are not counted; a link down that both ends count is counted once."
         => |link, samples| samples.value(link.assessment.outages.flaps.into());
+}
+
+families! {
+    /// When links changed, and for how long they were down.
+    pub(super) OUTAGES: LinkItem<'_>;
+    LINK_UP => |link, samples| samples.value_if_known(link.assessment.up.map(u64::from));
+    "infiniband_link_verdict_timestamp_seconds" Gauge LINK_LABELS
+        "Unix time when the link got its present verdict."
+        => |link, samples| {
+            samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
+        };
     "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
-        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file)."
+        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file). Absent for causes without any."
         => |link, samples| {
             for cause in ExpectedCause::ALL {
+                let count = link.assessment.outages.expected[cause as usize];
                 samples.label("cause", cause.label());
-                samples.value(link.assessment.outages.expected[cause as usize].into());
+                samples.value_if_known((count > 0).then_some(count.into()));
             }
         };
     "infiniband_link_down_seconds" Counter LINK_LABELS
@@ -349,11 +376,13 @@ families! {
         "Upper bound of the time that flaps kept the link down: from the last sweep that saw it up to the first that saw it up again. A flap between two sweeps adds one interval."
         => |link, samples| samples.seconds(link.assessment.outages.down.most.as_secs_f64());
     "infiniband_link_expected_down_seconds" Counter LINK_LABELS
-        "Lower bound of the time that expected outages kept the link down: from the first to the last sweep that saw it down."
-        => |link, samples| samples.seconds(link.assessment.outages.expected_down.least.as_secs_f64());
-    "infiniband_link_expected_down_max_seconds" Counter LINK_LABELS
-        "Upper bound of the time that expected outages kept the link down: from the last sweep that saw it up to the first that saw it up again."
-        => |link, samples| samples.seconds(link.assessment.outages.expected_down.most.as_secs_f64());
+        "Lower bound of the time that expected outages kept the link down: from the first to the last sweep that saw it down. Absent without any."
+        => |link, samples| {
+            let down = link.assessment.outages.expected_down.least;
+            if !down.is_zero() {
+                samples.seconds(down.as_secs_f64());
+            }
+        };
     "infiniband_link_recoveries" Counter LINK_LABELS
         "Retrainings without a link down (LinkErrorRecoveryCounter), at the end that counted more."
         => |link, samples| samples.value(link.assessment.outages.recoveries.into());
@@ -404,11 +433,14 @@ families! {
         "Counter values of the port that were rejected as impossible: 2^63 or more, or more than the link can carry since the previous read. Absent without any."
         => |counted, samples| {
             let times = u64::from(counted.counting.impossible_readings);
-            samples.value_if_known(Some(times).filter(|times| *times > 0));
+            samples.value_if_known((times > 0).then_some(times));
         };
     "infiniband_port_counters_reset" Counter PORT_LABELS
-        "Times that the counters of the port started from zero: a tool cleared them, or the device restarted."
-        => |counted, samples| samples.value(counted.counting.resets.into());
+        "Times that the counters of the port started from zero: a tool cleared them, or the device restarted. Absent without any."
+        => |counted, samples| {
+            let resets = u64::from(counted.counting.resets);
+            samples.value_if_known((resets > 0).then_some(resets));
+        };
     "infiniband_port_counters_reset_timestamp_seconds" Gauge PORT_LABELS
         "Unix time of the latest counter reset of the port. Absent if there was none."
         => |counted, samples| {
@@ -429,16 +461,6 @@ families! {
             for window in WINDOWS {
                 let ratio = port.bit_errors().and_then(|it| it.ratio(window));
                 samples.label("window", window.label()).float_if_known(ratio);
-            }
-        };
-    "infiniband_link_bit_error_window_seconds" Gauge WINDOW_LABELS
-        "Time that the window of the bit error ratio covers so far."
-        => |port, samples| {
-            for window in WINDOWS {
-                let span = port.bit_errors().map(|it| it.windows[window as usize].span());
-                if let Some(span) = span.filter(|span| !span.is_zero()) {
-                    samples.label("window", window.label()).seconds(span.as_secs_f64());
-                }
             }
         };
     "infiniband_link_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
@@ -466,7 +488,7 @@ families! {
     "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
         "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send and no credit. Label tick: origin of the tick length, device (reported) or assumed."
         => |port, samples| {
-            if let Some(wait) = port.assessment.and_then(|it| it.wait) {
+            if let Some(wait) = port.reading.and(port.assessment).and_then(|it| it.wait) {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
                 samples.float(wait.share);
             }

@@ -14,14 +14,16 @@ use exposition::{Block, BlockWriter, Family, Labelled, Labels, Part, Parts};
 use fabric_observation::Observation;
 use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
-use ib_mad::counter::{TABLE, scaled};
+use ib_mad::counter::{Attribute, CounterKind, CounterRow, TABLE, scaled};
+use ib_mad::{Counter, Guid};
 
 use super::modules::MODULES;
+use super::selection::{Group, part_of};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, HARDWARE, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS, PortItem,
-    REGIONS, RegionItem,
+    DIRECTIONS, HARDWARE, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem, OUTAGES,
+    PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
 };
 
 /// The families of a table.
@@ -31,14 +33,15 @@ pub(super) fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
 
 /// The families of nodes and ports, without the counters.
 pub fn families() -> impl Iterator<Item = Family> {
+    let of_nodes = names(NODES).chain(names(NODE_HARDWARE));
     let of_ports = names(PORT_INFOS).chain(names(HARDWARE)).chain(names(MODULES));
-    names(NODES).chain(of_ports).chain(names(PORT_STATES))
+    of_nodes.chain(of_ports).chain(names(PORT_STATES))
 }
 
 /// The families of assessments of nodes, ports and links.
 pub fn findings_families() -> impl Iterator<Item = Family> {
-    let of_links = names(COUNTING).chain(names(LINKS)).chain(names(DIRECTIONS));
-    of_links.chain(names(PORTS)).chain(names(REGIONS))
+    let of_links = names(LINKS).chain(names(OUTAGES)).chain(names(DIRECTIONS));
+    names(COUNTING).chain(of_links).chain(names(PORTS)).chain(names(REGIONS))
 }
 
 /// The families of subnet managers.
@@ -52,31 +55,70 @@ pub(super) fn all_families() -> impl Iterator<Item = Family> {
     families().chain(counters).chain(findings_families()).chain(manager_families())
 }
 
-/// Renders the families of the fabrics.
-pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
-    let mut items = FabricItems::default();
+/// The group of each family, where it is another than that of the host or the exporter.
+pub(super) fn groups() -> impl Iterator<Item = (Family, Group)> {
+    fn all<T>(table: &[(Family, T)], group: Group) -> impl Iterator<Item = (Family, Group)> {
+        names(table).map(move |family| (family, group))
+    }
+    let (state, rates) = PORT_STATES.split_at(1);
+    let of_nodes = all(NODES, Group::Nodes).chain(all(NODE_HARDWARE, Group::Hardware));
+    let of_ports = all(PORT_INFOS, Group::Ports).chain(all(rates, Group::Ports));
+    let hardware = all(HARDWARE, Group::Hardware).chain(all(MODULES, Group::Modules));
+    let of_links = all(LINKS, Group::Links).chain(all(OUTAGES, Group::Outages));
+    let of_fabrics = all(REGIONS, Group::Fabric).chain(all(MANAGERS, Group::Fabric));
+    let counters = TABLE.iter().map(|row| (counter_family(row.counter), counter_group(row)));
+    (of_nodes.chain(of_ports).chain(hardware).chain(of_links).chain(of_fabrics).chain(counters))
+        .chain(all(state, Group::State))
+        .chain(all(COUNTING, Group::Counters))
+        .chain(all(DIRECTIONS, Group::Ber))
+        .chain(all(PORTS, Group::Congestion))
+        .chain(all(summary::SUMMARIES, Group::Fabric))
+}
+
+fn counter_group(row: &CounterRow) -> Group {
+    match (row.counter, row.kind) {
+        (Counter::XmitData | Counter::RcvData, _) => Group::Traffic,
+        (_, CounterKind::Traffic) => Group::Packets,
+        _ if row.fields.iter().any(|it| it.attribute == Attribute::PortExtendedSpeedsCounters) => {
+            Group::Fec
+        }
+        _ => Group::Errors,
+    }
+}
+
+/// Renders the families of the fabrics in slices, a power of two: slice `k` of `n` has the nodes whose part modulo `n`
+/// is `k`, their ports and the links of which they are the first end.
+pub fn render(observations: &[Arc<Observation>], slices: usize) -> Vec<Vec<Part<Block>>> {
+    let mut all: Vec<FabricItems<'_>> = (0..slices).map(|_| FabricItems::default()).collect();
     for observation in observations {
-        items.add(observation);
+        add(&mut all, observation);
     }
     let mut parts = Parts::<BlockWriter>::default();
-    parts.each(NODES, &items.nodes);
-    parts.each(PORT_INFOS, &items.ports);
-    parts.each(HARDWARE, &items.ports);
-    parts.each_of(MODULES, &items.ports, PortItem::module);
-    parts.each(PORT_STATES, &items.ports);
-    for row in TABLE {
-        parts.numbers(counter_family(row.counter), &items.ports, |item| {
-            let raw = item.snapshot.reading(item.port)?.get(row.counter);
-            raw.map(|raw| scaled(raw, row.scale))
-        });
-    }
-    parts.each_of(COUNTING, &items.ports, PortItem::counted);
-    parts.each(LINKS, &items.links);
-    parts.each(DIRECTIONS, &items.directions);
-    parts.each(PORTS, &items.ports);
-    parts.each(REGIONS, &items.regions);
-    parts.each(MANAGERS, &items.fabrics);
-    parts.finish()
+    let render = |items: FabricItems<'_>| {
+        parts.each(NODES, &items.nodes);
+        parts.each(NODE_HARDWARE, &items.nodes);
+        parts.each(PORT_INFOS, &items.ports);
+        parts.each(HARDWARE, &items.ports);
+        parts.each_of(MODULES, &items.ports, PortItem::module);
+        parts.each(PORT_STATES, &items.ports);
+        for row in TABLE {
+            // Causes of errors and discards are parts of counters that are always there. Nearly all are 0 for ever.
+            let is_cause = row.fields.iter().all(|it| it.attribute.is_details());
+            parts.numbers(counter_family(row.counter), &items.ports, |item| {
+                let total = item.reading?.get(row.counter).filter(|total| *total > 0 || !is_cause);
+                total.map(|total| scaled(total, row.scale))
+            });
+        }
+        parts.each_of(COUNTING, &items.ports, PortItem::counted);
+        parts.each(LINKS, &items.links);
+        parts.each(OUTAGES, &items.links);
+        parts.each(DIRECTIONS, &items.directions);
+        parts.each(PORTS, &items.ports);
+        parts.each(REGIONS, &items.regions);
+        parts.each(MANAGERS, &items.fabrics);
+        parts.take()
+    };
+    all.into_iter().map(render).collect()
 }
 
 #[derive(Default)]
@@ -91,61 +133,63 @@ struct FabricItems<'a> {
     regions: Labelled<RegionItem<'a>>,
 }
 
-impl<'a> FabricItems<'a> {
-    fn add(&mut self, observation: &'a Observation) {
-        let name = &observation.fabric;
-        self.fabrics.push(observation, |labels| {
-            labels.push("fabric", name);
+/// Adds what a fabric has to the slices; what belongs to no node, to the first.
+fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
+    let name = &observation.fabric;
+    let count = slices.len();
+    let slice_of = |guid: Guid| part_of(guid) % count;
+    slices[0].fabrics.push(observation, |labels| {
+        labels.push("fabric", name);
+    });
+    let Some(snapshot) = &observation.snapshot else { return };
+    let (fabric, assessment) = (&snapshot.fabric, &observation.assessment);
+    for node in fabric.node_indexes() {
+        let guid = fabric.node(node).identity.guid;
+        slices[slice_of(guid)].nodes.push(NodeItem { snapshot, node }, |labels| {
+            labels.push("fabric", name).push("guid", &guid.to_string());
         });
-        let Some(snapshot) = &observation.snapshot else { return };
-        let (fabric, assessment) = (&snapshot.fabric, &observation.assessment);
-        for node in fabric.node_indexes() {
-            self.nodes.push(NodeItem { snapshot, node }, |labels| {
-                let guid = fabric.node(node).identity.guid;
-                labels.push("fabric", name).push("guid", &guid.to_string());
-            });
-        }
-        let item = |port: PortIndex| {
-            let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
-            let assessment = assessment.ports.get(port.0 as usize);
-            is_shown.then_some(PortItem { snapshot, port, assessment })
-        };
-        let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
-            let (guid, number) = fabric.end(port);
-            labels.push(names[0], &guid.to_string());
-            labels.push(names[1], itoa::Buffer::new().format(number));
-        };
-        for item in fabric.port_indexes().filter_map(item) {
-            let port = item.port;
-            self.ports.push(item, |labels| {
-                labels.push("fabric", name);
-                push_end(labels, ["guid", "port"], port);
-            });
-        }
-        for assessment in &assessment.links {
-            let link = assessment.link;
-            let push_link = |labels: &mut Labels<'_>| {
-                labels.push("fabric", name);
-                if let Some(link) = fabric.link_id(link.0) {
-                    labels.push("link", &link.to_string());
-                }
-            };
-            self.links.push(LinkItem { snapshot, assessment }, push_link);
-            // A loopback plug has one direction.
-            let far = Some(link.1).filter(|far| *far != link.0);
-            for receiver in [Some(link.0), far].into_iter().flatten() {
-                let Some(item) = item(receiver) else { continue };
-                self.directions.push(item, |labels| {
-                    push_link(labels);
-                    push_end(labels, ["guid", "port"], receiver);
-                });
+    }
+    let item = |port: PortIndex| {
+        let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
+        let assessment = assessment.ports.get(port.0 as usize);
+        is_shown.then(|| PortItem::new(snapshot, port, assessment))
+    };
+    let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
+        let (guid, number) = fabric.end(port);
+        labels.push(names[0], &guid.to_string());
+        labels.push(names[1], itoa::Buffer::new().format(number));
+    };
+    for item in fabric.port_indexes().filter_map(item) {
+        let port = item.port;
+        slices[slice_of(fabric.end(port).0)].ports.push(item, |labels| {
+            labels.push("fabric", name);
+            push_end(labels, ["guid", "port"], port);
+        });
+    }
+    for assessment in &assessment.links {
+        let link = assessment.link;
+        let push_link = |labels: &mut Labels<'_>| {
+            labels.push("fabric", name);
+            if let Some(link) = fabric.link_id(link.0) {
+                labels.push("link", &link.to_string());
             }
-        }
-        for region in &assessment.regions {
-            self.regions.push(RegionItem { anchor: &snapshot.anchor, region }, |labels| {
-                labels.push("fabric", name);
-                push_end(labels, ["root_guid", "root_port"], region.root);
+        };
+        let slice = &mut slices[slice_of(fabric.end(link.0).0)];
+        slice.links.push(LinkItem { snapshot, assessment }, push_link);
+        // A loopback plug has one direction.
+        let far = Some(link.1).filter(|far| *far != link.0);
+        for receiver in [Some(link.0), far].into_iter().flatten() {
+            let Some(item) = item(receiver) else { continue };
+            slice.directions.push(item, |labels| {
+                push_link(labels);
+                push_end(labels, ["guid", "port"], receiver);
             });
         }
+    }
+    for region in &assessment.regions {
+        slices[0].regions.push(RegionItem { anchor: &snapshot.anchor, region }, |labels| {
+            labels.push("fabric", name);
+            push_end(labels, ["root_guid", "root_port"], region.root);
+        });
     }
 }

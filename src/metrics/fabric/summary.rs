@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(60);
 const STATES: [&str; 2] = ["up", "down"];
 
 families! {
-    SUMMARIES: &Summary;
+    pub(super) SUMMARIES: &Summary;
     "infiniband_fabric_links" Gauge ["fabric", "verdict"]
         "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
         => |summary, samples| {
