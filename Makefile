@@ -3,7 +3,7 @@ DESTDIR ?=
 # Extra arguments of `make demo`, for example DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
 # Independent programs whose results the tests compare with ours.
-STRANGERS := ibsim-utils opensm infiniband-diags mstflint prometheus prometheus-alertmanager prometheus-node-exporter tshark curl openssl
+STRANGERS := ibsim-utils opensm infiniband-diags mstflint prometheus prometheus-alertmanager prometheus-node-exporter victoria-metrics tshark curl openssl
 # For the QEMU guest of tests/kernel: the emulator, and the tools that build its module and file system.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # For tests/deploy: they run Helm, Ansible and the Kubernetes schema checks.

@@ -49,7 +49,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
@@ -132,7 +132,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
@@ -170,7 +170,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
@@ -387,7 +387,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r

@@ -382,9 +382,9 @@ section! {
         /// How often to read bit error ratios and lanes of ports [default: 1m]
         #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
         physical_interval: HumanDuration,
-        /// Export errors by lane and the FEC histogram of each port [default: false]
+        /// Export errors by lane, the FEC histogram and details of lasers [default: false]
         ///
-        /// Sends one more MAD per port every --fabric.physical-interval, and adds 20 series per port.
+        /// Sends one more MAD per port every --fabric.physical-interval, and adds 20 to 30 series per port.
         lanes: bool => "fabric.lanes",
         /// How often to read transceivers and cables [default: 10m]
         #[arg(long = "fabric.module-interval", value_name = "DURATION", hide_short_help = true)]

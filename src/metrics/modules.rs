@@ -16,12 +16,19 @@ pub(super) struct ModuleItem<'a> {
     pub lanes: usize,
     /// Whether its measurements are current: they are read only while the link is up.
     pub is_current: bool,
+    /// Whether the laser's details are exported: nine series of an optical port that few sites look at.
+    pub has_details: bool,
 }
 
 impl<'a> ModuleItem<'a> {
     /// The module if it has a monitor.
     fn measured(&self, monitor: u8) -> Option<&'a Module> {
         Some(self.module).filter(|module| self.is_current && module.has(monitor))
+    }
+
+    /// The module if it has a monitor whose values are details.
+    fn detailed(&self, monitor: u8) -> Option<&'a Module> {
+        self.measured(monitor).filter(|_| self.has_details)
     }
 }
 
@@ -63,20 +70,20 @@ families! {
             write_lanes(item, samples, module.rx_power.map(|power| module.dbm(power)));
         };
     "infiniband_module_tx_power_dbm" Gauge LANE_LABELS
-        "Transmitted optical power by lane. Absent without light."
-        => |item, samples| if let Some(module) = item.measured(monitor::TX_POWER) {
+        "Transmitted optical power by lane. Absent without light. In a fabric: needs --fabric.lanes."
+        => |item, samples| if let Some(module) = item.detailed(monitor::TX_POWER) {
             write_lanes(item, samples, module.tx_power.map(|power| module.dbm(power)));
         };
     "infiniband_module_tx_bias_amperes" Gauge LANE_LABELS
-        "Bias current of the laser by lane."
-        => |item, samples| if let Some(module) = item.measured(monitor::BIAS) {
+        "Bias current of the laser by lane. In a fabric: needs --fabric.lanes."
+        => |item, samples| if let Some(module) = item.detailed(monitor::BIAS) {
             for (lane, bias) in module.tx_bias.iter().enumerate().take(item.lanes) {
                 samples.label("lane", itoa::Buffer::new().format(lane)).float(module.amperes(*bias));
             }
         };
     "infiniband_module_voltage_volts" Gauge PORT_LABELS
-        "Supply voltage of the module, if it measures it."
-        => |item, samples| if let Some(module) = item.measured(monitor::VOLTAGE) {
+        "Supply voltage of the module, if it measures it. In a fabric: needs --fabric.lanes."
+        => |item, samples| if let Some(module) = item.detailed(monitor::VOLTAGE) {
             samples.float(f64::from(module.voltage) / 10_000.0);
         };
 }

@@ -6,3 +6,4 @@ mod alert_delivery;
 mod alerts;
 mod compat;
 mod dashboards;
+mod shards;

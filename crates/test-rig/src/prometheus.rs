@@ -65,10 +65,39 @@ impl Prometheus {
         Self::start_in(dir, &setup)
     }
 
-    /// Starts one with a config file of its own, as JSON.
-    pub fn configured(config: &Value) -> Self {
+    /// Starts one with a config file of its own.
+    pub fn configured(config: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
-        Self::start_with(dir, &config.to_string(), Duration::from_secs(300))
+        Self::start_with(dir, config, Duration::from_secs(300))
+    }
+
+    /// Starts VictoriaMetrics instead, which has the same queries, with a scrape configuration.
+    pub fn victoria_metrics(config: &str) -> Self {
+        let dir = tempfile::Builder::new().prefix("victoria-metrics-").tempdir().unwrap();
+        let file = dir.path().join("prometheus.yml");
+        std::fs::write(&file, config).unwrap();
+        let (running, address) = listening("victoria-metrics", dir.path(), |address| {
+            let mut command = Command::new(require("victoria-metrics"));
+            command
+                .arg(format!("-promscrape.config={}", file.display()))
+                .arg(format!("-storageDataPath={}", dir.path().join("data").display()))
+                .arg(format!("-httpListenAddr={address}"))
+                // By default a query does not see the latest 30 s.
+                .arg("-search.latencyOffset=1s");
+            command
+        });
+        Self { running, address, agent: exporter::agent(Duration::from_secs(300)), dir }
+    }
+
+    /// Replaces its config file, and waits until it is used.
+    pub fn reconfigure(&mut self, config: &str) {
+        let name = "prometheus_config_last_reload_success_timestamp_seconds";
+        let loaded = |it: &Self| it.own_metrics().get(name, &[]);
+        let before = loaded(self);
+        std::fs::write(self.dir.path().join("prometheus.yml"), config).unwrap();
+        self.running.signal("HUP");
+        let is_loaded = || (loaded(self) > before).then_some(());
+        wait_until(LIMIT, "Prometheus to load its config", is_loaded);
     }
 
     fn start_in(dir: tempfile::TempDir, setup: &Setup<'_>) -> Self {

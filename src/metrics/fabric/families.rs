@@ -91,7 +91,8 @@ impl<'a> PortItem<'a> {
     /// The module, if one is plugged.
     pub fn module(&self) -> Option<ModuleItem<'a>> {
         let module = self.hardware()?.plugged()?;
-        Some(ModuleItem { module, lanes: self.lanes(), is_current: self.is_read() })
+        let has_details = self.snapshot.hardware.has_lanes;
+        Some(ModuleItem { module, lanes: self.lanes(), is_current: self.is_read(), has_details })
     }
 
     /// Whether the link is up: without it the physical layer is not read.
@@ -221,7 +222,7 @@ families! {
     /// What a port's device reports of its physical layer.
     pub(super) HARDWARE: PortItem<'_>;
     "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
-        "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission)."
+        "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission). Absent without errors since then."
         => |item, samples| if let Some(read) =
             item.hardware().filter(|_| item.is_read()).and_then(|it| it.physical.as_ref())
         {
@@ -229,7 +230,7 @@ families! {
             for (layer, ratio) in
                 [("raw", read.raw_ber()), ("effective", read.effective_ber()), ("symbol", read.symbol_ber())]
             {
-                if let Some(ratio) = ratio {
+                if let Some(ratio) = ratio.filter(|ratio| *ratio > 0.0) {
                     samples.label("layer", layer).float(ratio);
                 }
             }

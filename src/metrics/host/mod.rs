@@ -266,7 +266,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     }
     parts.each_of(MODULES, &items.ports, |item| {
         let module = item.port.netdevs.iter().find_map(|netdev| netdev.module.as_deref())?;
-        Some(ModuleItem { module, lanes: item.lanes(), is_current: true })
+        Some(ModuleItem { module, lanes: item.lanes(), is_current: true, has_details: true })
     });
     parts.each_of(COUNTING, &items.ports, |item| {
         Some(Counted { anchor: item.anchor, counting: &item.read?.counters })

@@ -34,14 +34,17 @@ fn prometheus_scrapes_with_password_and_certificate() {
             "static_configs": [{"targets": [exporter.address()]}],
         })
     };
-    let prometheus = Prometheus::configured(&json!({
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
-        "scrape_configs": [
-            job("welcome", "client", "secret"),
-            job("wrong password", "client", "guess"),
-            job("wrong name", "other", "secret"),
-        ],
-    }));
+    let prometheus = Prometheus::configured(
+        &json!({
+            "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+            "scrape_configs": [
+                job("welcome", "client", "secret"),
+                job("wrong password", "client", "guess"),
+                job("wrong name", "other", "secret"),
+            ],
+        })
+        .to_string(),
+    );
     let limit = Duration::from_secs(60);
     let number = |query: &str| prometheus.number(query);
     wait_until(limit, "a scrape", || (number("up{job='welcome'}") == Some(1.0)).then_some(()));

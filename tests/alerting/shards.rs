@@ -1,0 +1,130 @@
+//! The sample configuration with shards, in a real Prometheus and VictoriaMetrics.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use test_rig::{Exporter, Prometheus, root, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The sample configuration for this exporter, with this number of shards, without rules, and quicker.
+fn sample(address: &str, shards: usize) -> String {
+    let text = std::fs::read_to_string(root().join("deploy/prometheus/shards.yml")).unwrap();
+    let (head, jobs) = text.split_once("scrape_configs:\n").unwrap();
+    assert!(head.contains("rule_files:"));
+    let mut made = "scrape_configs:\n".to_owned();
+    for line in jobs.lines() {
+        if line.contains("__param_shard: 0/8") {
+            let line = |shard| line.replace("0/8", &format!("{shard}/{shards}")) + "\n";
+            made.extend((0..shards).map(line));
+        } else if !line.contains("__param_shard: ") {
+            made += &format!("{line}\n");
+        }
+    }
+    made.replace("monitor-host:10315", address)
+        .replace("scrape_interval: 15s", "scrape_interval: 2s\n    scrape_timeout: 2s")
+        .replace("scrape_interval: 2m", "scrape_interval: 2s")
+        .replace("scrape_timeout: 30s", "scrape_timeout: 2s")
+}
+
+fn exporter() -> Exporter {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    exporter
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+/// Waits until each of these shards was scraped so many times by each job.
+fn wait_scrapes(prometheus: &Prometheus, shards: usize, scrapes: f64) {
+    let query = format!("min(count_over_time(up{{shard=~'.+/{shards}'}}[10m]))");
+    let targets = format!("count(up{{shard=~'.+/{shards}'}})");
+    wait_until(LIMIT, "scrapes", || {
+        let all = prometheus.number(&targets) == Some(2.0 * shards as f64);
+        (all && prometheus.number(&query) >= Some(scrapes)).then_some(())
+    });
+}
+
+fn labels(series: &Value) -> BTreeMap<String, String> {
+    serde_json::from_value(series["metric"].clone()).unwrap()
+}
+
+#[test]
+fn series_stay_the_same_when_the_number_of_shards_changes() {
+    let mut exporter = exporter();
+    let mut prometheus = Prometheus::configured(&sample(exporter.address(), 4));
+    wait_scrapes(&prometheus, 4, 5.0);
+    let before = now();
+    prometheus.reconfigure(&sample(exporter.address(), 8));
+    wait_scrapes(&prometheus, 8, 5.0);
+    let after = now();
+
+    for name in [
+        "infiniband_port_transmit_bytes_total",
+        "infiniband_link_flaps_total",
+        "infiniband_node_info",
+    ] {
+        let count = |at| -> BTreeSet<_> {
+            prometheus.query_at(name, at).unwrap().iter().map(labels).collect()
+        };
+        let (old, new) = (count(before), count(after));
+        // The whole fabric, without a label of shards.
+        let whole = exporter.metrics().all(name).count();
+        assert!(whole > 30 && old.len() == whole, "{name}: {} of {whole}", old.len());
+        assert!(old.iter().all(|labels| !labels.contains_key("shard")), "{old:?}");
+        assert_eq!(old, new, "{name}");
+    }
+    // Both numbers of shards wrote to the same series: no sample is missing between them, none is there twice, and the
+    // increase over both is that of the values.
+    let range = format!("[{}s]", (now() - before) as u64 + 60);
+    let bytes = "infiniband_port_transmit_bytes_total";
+    let raw = prometheus.query(&format!("{bytes}{range}"));
+    let fell = prometheus.query(&format!("resets({bytes}{range}) > 0"));
+    assert!(fell.is_empty(), "{fell:?}");
+    for series in &raw {
+        let samples: Vec<(f64, f64)> = series["values"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (it[0].as_f64().unwrap(), it[1].as_str().unwrap().parse().unwrap()))
+            .collect();
+        assert!(samples.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{samples:?}");
+        assert!(samples.iter().filter(|it| it.0 < before).count() >= 5, "{samples:?}");
+        assert!(samples.iter().filter(|it| it.0 > before).count() >= 5, "{samples:?}");
+    }
+    // The marker of stale series that the end of the old targets causes must not be after the new samples.
+    let failed = prometheus.query("min_over_time(up[10m]) == 0");
+    let steps = prometheus.query_range(
+        &format!("count({bytes})"),
+        before - 2.0,
+        after,
+        Duration::from_secs(1),
+    );
+    let steps = steps.unwrap();
+    let counts: BTreeSet<&str> =
+        steps[0]["values"].as_array().unwrap().iter().map(|it| it[1].as_str().unwrap()).collect();
+    assert!(counts.len() == 1 || !failed.is_empty(), "{counts:?}");
+    let shards = prometheus.number("count(count by (index) (fabric_exporter_shards == 8))");
+    assert_eq!(shards, Some(8.0));
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn victoria_metrics_gets_the_whole_fabric_in_shards() {
+    let mut exporter = exporter();
+    let victoria = Prometheus::victoria_metrics(&sample(exporter.address(), 8));
+    for name in [
+        "infiniband_port_transmit_bytes_total",
+        "infiniband_link_flaps_total",
+        "infiniband_port_symbol_errors_total",
+    ] {
+        let whole = exporter.metrics().all(name).count() as f64;
+        wait_until(LIMIT, name, || {
+            (victoria.number(&format!("count({name}{{shard=''}})")) == Some(whole)).then_some(())
+        });
+    }
+    assert!(exporter.stop().success());
+}
