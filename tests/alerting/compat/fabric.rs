@@ -138,9 +138,11 @@ impl Stage {
         had
     }
 
-    /// The ports of nodes of a type in the fabric.
-    fn ports_of(&self, node_type: &str) -> BTreeSet<Port> {
-        let of_type = self.ports.iter().filter(|(_, labels)| labels["node_type"] == node_type);
+    /// The ports with a cable, of nodes of a type or of all. The others have no counters while these are 0.
+    fn cabled(&self, node_type: Option<&str>) -> BTreeSet<Port> {
+        let of_type = self.ports.iter().filter(|(_, labels)| {
+            labels.contains_key("peer_guid") && node_type.is_none_or(|it| labels["node_type"] == it)
+        });
         of_type.map(|(port, _)| port.clone()).collect()
     }
 
@@ -216,7 +218,10 @@ fn treydock(stage: &Stage) {
                 (labels["guid"].clone(), labels["port"].clone())
             });
             // None is missing, and none belongs to the other node type or to the host's Ethernet.
-            assert_eq!(ports, stage.ports_of(side), "{}", rule.record);
+            let cabled = stage.cabled(Some(side));
+            // A cause of errors has a sample where it was counted.
+            let is_whole = row.per == Per::DetailedPort || ports == cabled;
+            assert!(is_whole && ports.is_subset(&cabled), "{}: {ports:?}", rule.record);
             if rule.record.ends_with("transmit_data_bytes_total") {
                 carried += stage.recorded(rule, SWEPT).iter().map(|(_, value)| value).sum::<f64>();
             }
@@ -288,8 +293,8 @@ fn costs(stage: &Stage) {
         .find(|it| it["node_type"] == "switch" && it.contains_key("peer_guid")))
     .map(|it| (it["guid"].as_str(), it["port"].as_str()))
     .unwrap();
-    let sum =
-        |exporter| written::cost(exporter, Per::Port) + written::cost(exporter, Per::DetailedPort);
+    // This port has counted no cause of errors.
+    let sum = |exporter| written::cost(exporter, Per::Port);
     let of_port = format!("guid=\"{guid}\", port=\"{port}\"");
     let names = "infiniband_switch_.+|fabric_guid_port:infiniband_port_info:treydock";
     assert_eq!(count(stage, names, &of_port), sum(&treydock));
@@ -362,10 +367,7 @@ fn infos<'a>(stage: &Stage, rules: impl Iterator<Item = &'a Rule>) {
 
 fn guilbaults(stage: &Stage) {
     let [_, table, _] = exporters();
-    let cabled: BTreeSet<Port> = (stage.ports.iter())
-        .filter(|(_, labels)| labels.contains_key("peer_guid"))
-        .map(|(port, _)| port.clone())
-        .collect();
+    let cabled = stage.cabled(None);
     assert_eq!(cabled.len(), 120);
     let mut words = 0.0;
     for row in table.rows.iter().filter(|row| row.scale.is_some()) {
@@ -387,7 +389,8 @@ fn guilbaults(stage: &Stage) {
             assert!(!labels["local_guid"].starts_with("0x0"), "{labels:?}");
             port
         });
-        assert_eq!(ports, cabled, "{}", rule.record);
+        let is_whole = row.per == Per::DetailedPort || ports == cabled;
+        assert!(is_whole && ports.is_subset(&cabled), "{}: {ports:?}", rule.record);
         if rule.record == "infiniband_portxmitdata_total" {
             assert_eq!(row.scale, Some(4));
             words = stage.recorded(rule, SWEPT).iter().map(|(_, value)| value).sum();

@@ -87,8 +87,7 @@ const HOW: &str = "\
   of node_exporter always come from the host of the port.
 - Names, neighbors and speeds may be five minutes old after a change.
 - Counters that the other exporter reads only with an extra flag are read every 2 minutes from devices that
-  support them, and with `--fabric.details` in each sweep from all devices. Without these counters the rules
-  record nothing and cost nothing.
+  support them, and with `--fabric.details` in each sweep from all devices. They are absent while they are 0.
 - Stop scraping the other exporter in the same Prometheus (node_exporter: `--no-collector.infiniband`), or each
   of its series exists twice.
 
@@ -118,7 +117,7 @@ pub fn page() -> String {
     page.push_str(HOW);
     page.push_str(
         "Series that the rules add to Prometheus:\n\n\
-         | file | per port | with `--fabric.details` | if the driver has the counter | per node or device |\n\
+         | file | per port | if the port counted some | if the driver has the counter | per node or device |\n\
          |---|---|---|---|---|\n",
     );
     for exporter in &exporters {
@@ -207,7 +206,9 @@ fn code(names: &[&str]) -> String {
 
 fn differs(row: &Row) -> String {
     let details = match row.per {
-        Per::DetailedPort => "If the device supports it (OptionMask), or with `--fabric.details`.",
+        Per::DetailedPort => {
+            "Absent while 0. If the device supports it (OptionMask), or with `--fabric.details`."
+        }
         Per::DriversPort => "In releases after 1.5 (Debian 12).",
         _ => "",
     };
