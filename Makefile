@@ -88,6 +88,7 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench load
 	cargo bench $(LOCKED) --bench pages
 	cargo bench $(LOCKED) --bench rules
+	cargo bench $(LOCKED) --bench shards
 
 # Not part of test: hours. It continues where it was interrupted.
 trust: ## evaluate 3 million simulated cable-days, and write docs/trust.md (hours; TRUST="--cables 300 --days 10")
