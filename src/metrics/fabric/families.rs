@@ -62,6 +62,8 @@ pub(in crate::metrics) struct PortItem<'a> {
     pub port: PortIndex,
     /// `None` if the fabric was not evaluated.
     pub assessment: Option<&'a PortAssessment>,
+    /// Whether its link went down, came up or retrained since the exporter started.
+    pub has_changed: bool,
     /// `None` if the counters were not read, or are not shown: those of a port that never had a cable are all 0, and
     /// a tenth of a fabric's ports has none.
     pub reading: Option<&'a Reading>,
@@ -72,12 +74,13 @@ impl<'a> PortItem<'a> {
         snapshot: &'a Snapshot,
         port: PortIndex,
         assessment: Option<&'a PortAssessment>,
+        has_changed: bool,
     ) -> Self {
         let reading = snapshot.reading(port).filter(|reading| {
             let is_used = |counter| reading.get(counter).is_some_and(|total| total > 0);
             snapshot.fabric.port(port).peer.is_some() || Counter::all().any(is_used)
         });
-        PortItem { snapshot, port, assessment, reading }
+        PortItem { snapshot, port, assessment, has_changed, reading }
     }
 
     fn status(&self) -> Option<&'a PortStatus> {
@@ -179,8 +182,10 @@ families! {
             samples.float_if_known(hardware.and_then(|it| it.temperature).map(|read| read.value));
         };
     "infiniband_node_module_temperature_celsius" Gauge ["fabric", "guid", "module"]
-        "Temperature of a module of a switch. Label module: the number that the switch gives the module, from 1 on. Read more often than infiniband_module_temperature_celsius, which is by port."
-        => |item, samples| if let Some(hardware) = item.hardware().filter(|_| item.is_up()) {
+        "Temperature of a module of a switch. Label module: the number that the switch gives the module, from 1 on. Read more often than infiniband_module_temperature_celsius, which is by port. Needs --fabric.lanes."
+        => |item, samples| if let Some(hardware) =
+            item.hardware().filter(|_| item.is_up() && item.snapshot.hardware.has_lanes)
+        {
             for (sensor, read) in &hardware.temperatures {
                 let module = sensor + 1 - Temperatures::MODULES;
                 samples.label("module", itoa::Buffer::new().format(module)).float(read.value);
@@ -254,8 +259,9 @@ families! {
             }
         };
     "infiniband_port_link_down_reason_info" Gauge ["fabric", "guid", "port", "side", "reason"]
-        "Why the link last went down or retrained, as the device reports it, as labels, always 1. Label side: local or remote."
+        "Why the link last went down or retrained, as the device reports it, as labels, always 1. Label side: local or remote. Absent for links that are up and did not change since the exporter started."
         => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.link_down.as_ref())
+            && (item.has_changed || !item.is_read())
             && let Some(reason) = read.value.reason()
         {
             samples.label_if_known("side", read.value.side().map(|side| side.label().to_owned()));

@@ -8,6 +8,7 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use exposition::{Block, BlockWriter, Family, Labelled, Labels, Part, Parts};
@@ -149,10 +150,16 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
             labels.push("fabric", name).push("guid", &guid.to_string());
         });
     }
+    let mut changed = BTreeSet::new();
+    for link in &assessment.links {
+        if link.outages.last_change.is_some() || link.outages.recoveries > 0 {
+            changed.extend([link.link.0, link.link.1]);
+        }
+    }
     let item = |port: PortIndex| {
         let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
         let assessment = assessment.ports.get(port.0 as usize);
-        is_shown.then(|| PortItem::new(snapshot, port, assessment))
+        is_shown.then(|| PortItem::new(snapshot, port, assessment, changed.contains(&port)))
     };
     let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
         let (guid, number) = fabric.end(port);
