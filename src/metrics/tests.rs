@@ -12,7 +12,7 @@ use bytes::Bytes;
 use exposition::DocumentBody;
 use fabric_observation::Observation;
 use ib_fabric::assembly::DiscoveredFabric;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::{Naming, NodeNameMap};
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::testing::fine;
@@ -244,7 +244,7 @@ fn many() -> SharedState {
         links.push((end(switch, 16), end(switch % 4 + 1, 17)));
     }
     let found = DiscoveredFabric { nodes, links, ..DiscoveredFabric::default() };
-    let fabric = Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None);
+    let fabric = Fabric::assemble(found, &Naming::default(), Moment(0), None);
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let mut snapshot = Snapshot::blank(Arc::new(fabric), anchor);
     for port in &mut snapshot.readings {
