@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::congestion::{Role, wait};
 use ib_health::totals::PortTotals;
@@ -86,7 +86,7 @@ impl Read {
         };
         let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
         go(&mut |client, wire| execute(&mut discovery, client, wire));
-        let (found, names) = (discovery.finish().fabric, NodeNameMap::default());
+        let (found, names) = (discovery.finish().fabric, Naming::default());
         let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
         let mut agents =
             AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });

@@ -22,7 +22,7 @@ use ib_fabric::Fabric;
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_health::{LimitTable, LinkEvaluator, Verdict};
 use ib_mad::Moment;
 use ib_mad::pma::OptionalCounters;
@@ -60,7 +60,7 @@ fn observed() -> Observation {
     let stop = AtomicBool::new(false);
     let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
     run(&mut discovery, &mut client, &mut wire, &stop).unwrap();
-    let (found, names) = (discovery.finish().fabric, NodeNameMap::default());
+    let (found, names) = (discovery.finish().fabric, Naming::default());
     let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
     let mut evaluator = LinkEvaluator::new(LimitTable::default());

@@ -40,6 +40,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.host-regex -d 'The host in the name of an HCA' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -107,6 +108,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-collector.host -d 'Do not read this host\'s RDMA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric -d 'List only the links of this fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l node -d 'List only the links of this node or host' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l between -d 'Time between the dumps, if the files do not contain it' -r
@@ -123,6 +125,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.host-regex -d 'The host in the name of an HCA' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -161,6 +164,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.host-regex -d 'The host in the name of an HCA' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -378,6 +382,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.host-regex -d 'The host in the name of an HCA' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'P_Key for performance management' -r

@@ -1,7 +1,7 @@
 //! Dumps of other tools: a damaged one is one line, and what can be read makes a snapshot that can be evaluated.
 
 use fabric_dumps::{Format, from_texts};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_health::{LimitTable, LinkEvaluator};
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
@@ -31,7 +31,7 @@ pub fn run(bytes: &[u8]) {
         assert!(dump.links.iter().all(|(a, b)| a < b));
         let anchor =
             Anchor { moment: Moment(3_600_000_000_000 * (nth as u64 + 1)), wall: dump.taken_at };
-        let snapshot = dump.snapshot(before.as_deref(), &NodeNameMap::default(), anchor);
+        let snapshot = dump.snapshot(before.as_deref(), &Naming::default(), anchor);
         let (snapshot, assessment) = evaluator.evaluate(snapshot);
         assert!(assessment.links.len() >= dump.links.len());
         before = Some(snapshot.fabric);

@@ -111,6 +111,7 @@ impl<'a> FabricView<'a> {
             serial_number: module.and_then(|module| known(&module.serial_number)),
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),
+            host: node.host.clone(),
             port: fabric.port(port).number,
             node_type: node.identity.kind.label().into(),
             bit_errors: bit_errors(&assessment.bit_errors),
@@ -194,7 +195,11 @@ fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>)
             fabric: observation.fabric.clone(),
             swept_at: FabricView::new(observation).and_then(FabricView::swept_at),
             verdicts,
-            links: collect(LinkList { observation, suspect: filter.suspect }),
+            links: collect(LinkList {
+                observation,
+                suspect: filter.suspect,
+                nodes: called(observation, filter),
+            }),
         }
     });
     Links { fabrics: fabrics.collect() }
@@ -214,13 +219,28 @@ pub(super) fn with_findings(
 struct LinkList<'a> {
     observation: &'a Observation,
     suspect: bool,
+    /// For each node whether its links are selected; `None` selects all.
+    nodes: Option<Vec<bool>>,
+}
+
+/// For each node whether a filter selects it; `None` if the filter has no node.
+fn called(observation: &Observation, filter: &Filter) -> Option<Vec<bool>> {
+    let (name, snapshot) = (filter.node.as_deref()?, observation.snapshot.as_ref()?);
+    Some(snapshot.fabric.nodes.iter().map(|node| node.is_called(name)).collect())
 }
 
 impl<'a> LinkList<'a> {
-    fn iter(&self) -> impl Iterator<Item = Link> + use<'a> {
+    fn iter(&self) -> impl Iterator<Item = Link> {
         let (view, suspect) = (FabricView::new(self.observation), self.suspect);
         with_findings(self.observation).filter_map(move |(cable, _, assessment)| {
-            let link = view.as_ref()?.link(cable, assessment);
+            let view = view.as_ref()?;
+            let is_of =
+                |nodes: &Vec<bool>, port| nodes[view.snapshot.fabric.port(port).node.0 as usize];
+            let is_called = |nodes| is_of(nodes, cable.0) || is_of(nodes, cable.1);
+            if !self.nodes.as_ref().is_none_or(is_called) {
+                return None;
+            }
+            let link = view.link(cable, assessment);
             let is_expected = || assessment.is_some_and(|it| lost_as_expected(&link, &it.outages));
             (!suspect || link.is_suspect() && !is_expected()).then_some(link)
         })
@@ -411,6 +431,35 @@ mod tests {
         let listed =
             links(&observations, &Filter { fabric: Some("g".into()), ..Filter::default() });
         assert_eq!(listed.fabrics.len(), 1);
+    }
+
+    #[test]
+    fn host_selects_all_its_adapters() {
+        let mut seen = observation();
+        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+        let mut fabric = (*snapshot.fabric).clone();
+        for node in fabric.nodes.iter_mut().skip(1) {
+            node.host = Some("gpu1".into());
+        }
+        snapshot.fabric = Arc::new(fabric);
+        let unswept = Observation { fabric: "g".into(), ..Observation::default() };
+        let (seen, unswept) = ([Arc::new(seen)], [Arc::new(unswept)]);
+        let of = |name: &str| Filter { node: Some(name.into()), ..Filter::default() };
+        for (name, count) in [("gpu1", 2), ("leaf", 2), ("host-a", 1), ("0x2", 1), ("gpu", 0)] {
+            let filter = of(name);
+            let listed = links(&seen, &filter);
+            let verdicts = listed.fabrics[0].verdicts;
+            assert_eq!((listed.fabrics[0].links.len(), verdicts.count()), (count, 2), "{name}");
+            assert_eq!(filter.check(&seen).is_ok(), count > 0, "{name}");
+            assert_eq!(filter.check(&unswept), Ok(()), "it may have that node: {name}");
+        }
+        let both = Filter { suspect: true, ..of("host-b") };
+        assert!(links(&seen, &both).fabrics[0].links.is_empty());
+        let ends = &links(&seen, &of("host-a")).fabrics[0].links[0].ends;
+        assert_eq!(ends.each_ref().map(|end| end.host.as_deref()), [None, Some("gpu1")]);
+        let nodes = super::super::ports::nodes(&seen, &of("gpu1"));
+        let names: Vec<&str> = nodes.fabrics[0].nodes.iter().map(|node| &*node.node).collect();
+        assert_eq!(names, ["host-a", "host-b"]);
     }
 
     #[test]

@@ -39,6 +39,8 @@ const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
 pub struct Filter {
     /// Only the fabric of this name.
     pub fabric: Option<String>,
+    /// Only nodes with this name or GUID, or in the host of this name.
+    pub node: Option<String>,
     /// Only suspect links.
     pub suspect: bool,
     /// Only nodes of this kind: the label of a [`NodeKind`].
@@ -60,10 +62,30 @@ impl Filter {
         let q = if accepted.contains(&"q") { query.required("q")? } else { "" };
         Ok(Filter {
             fabric: query.optional("fabric")?.map(str::to_owned),
+            node: query.optional("node")?.map(str::to_owned),
             suspect: query.flag("suspect")?,
             kind,
             q: q.to_owned(),
         })
+    }
+}
+
+impl Filter {
+    /// Fails with the problem where a fabric or a node does not exist: otherwise a mistyped name would look like one
+    /// without suspect links.
+    pub fn check(&self, fabrics: &Fabrics) -> Result<(), String> {
+        let fabric = self.fabric.as_deref();
+        check_fabric(fabrics, fabric).map_err(|problem| format!("fabric: {problem}"))?;
+        let Some(name) = &self.node else { return Ok(()) };
+        // Before its first sweep a fabric may have any node.
+        let has = |observation: &Arc<Observation>| {
+            let snapshot = observation.snapshot.as_ref();
+            snapshot.is_none_or(|it| it.fabric.nodes.iter().any(|node| node.is_called(name)))
+        };
+        if selected(fabrics, fabric).any(has) {
+            return Ok(());
+        }
+        Err(format!("node: no node or host has the name {name:?}, and no node has it as GUID"))
     }
 }
 
@@ -85,14 +107,14 @@ type Route = (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &
 static ROUTES: [Route; 8] = [
     ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
     ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
-    (LINKS, &["fabric", "suspect"], |board, filter, _| {
+    (LINKS, &["fabric", "node", "suspect"], |board, filter, _| {
         links::json(&board.fabrics, filter).map_err(unwritable)
     }),
     ("/api/v1/links/{id}", &["fabric"], link),
-    ("/api/v1/modules", &["fabric"], |board, filter, _| {
+    ("/api/v1/modules", &["fabric", "node"], |board, filter, _| {
         json(&modules::modules(&board.fabrics, filter))
     }),
-    ("/api/v1/nodes", &["fabric", "kind"], |board, filter, _| {
+    ("/api/v1/nodes", &["fabric", "node", "kind"], |board, filter, _| {
         json(&ports::nodes(&board.fabrics, filter))
     }),
     ("/api/v1/nodes/{guid}", &["fabric"], node),
@@ -123,8 +145,8 @@ async fn respond(seen: Latest, route: &'static Route, id: String, query: QueryRe
         Err(problem) => return bad_request(&problem),
     };
     let exposition = Arc::clone(&seen.borrow());
-    if let Err(problem) = check_fabric(&exposition.board().fabrics, filter.fabric.as_deref()) {
-        return bad_request(&format!("fabric: {problem}"));
+    if let Err(problem) = filter.check(&exposition.board().fabrics) {
+        return bad_request(&problem);
     }
     // 60,000 ports take half a second: too long for a thread that serves other requests.
     let build = move || build(exposition.board(), &filter, &id);

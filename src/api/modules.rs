@@ -11,21 +11,24 @@ use super::{Fabrics, Filter, ports, selected};
 /// The cables and modules of the fabrics that a filter selects, by fabric, ordered by port.
 pub fn modules(fabrics: &Fabrics, filter: &Filter) -> Modules {
     let fabrics = selected(fabrics, filter.fabric.as_deref());
-    Modules { fabrics: fabrics.map(|it| of_fabric(it)).collect() }
+    Modules { fabrics: fabrics.map(|it| of_fabric(it, filter)).collect() }
 }
 
-fn of_fabric(observation: &Observation) -> FabricModules {
+fn of_fabric(observation: &Observation, filter: &Filter) -> FabricModules {
     let view = FabricView::new(observation);
     FabricModules {
         fabric: observation.fabric.clone(),
         swept_at: view.and_then(FabricView::swept_at),
-        modules: view.map(of_view).unwrap_or_default(),
+        modules: view.map(|view| of_view(view, filter)).unwrap_or_default(),
     }
 }
 
-fn of_view(view: FabricView<'_>) -> Vec<PortModule> {
+fn of_view(view: FabricView<'_>, filter: &Filter) -> Vec<PortModule> {
     let fabric = &view.snapshot.fabric;
-    let mut nodes: Vec<NodeIndex> = fabric.node_indexes().collect();
+    let is_selected = |index: &NodeIndex| {
+        filter.node.as_ref().is_none_or(|name| fabric.node(*index).is_called(name))
+    };
+    let mut nodes: Vec<NodeIndex> = fabric.node_indexes().filter(is_selected).collect();
     nodes.sort_by_cached_key(|node| natural_key(&fabric.node(*node).name));
     let module = |port| {
         Some(PortModule {

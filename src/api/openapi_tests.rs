@@ -52,12 +52,19 @@ fn parameter(key: &str, path: &str) -> Value {
             false,
         ),
         "kind" => ("Only events of these kinds.", many(json!({"enum": kinds})), false),
-        "called" => {
-            ("A link id, node[port], guid[port], or the name or GUID of a node.", text, true)
-        }
+        "called" => (
+            "A link id, node[port], guid[port], the name or GUID of a node, or a host.",
+            text,
+            true,
+        ),
         "from" => ("Start of the time window.", time, true),
         "to" => ("End of the time window.", time, true),
         "at" => ("The time.", time, true),
+        "node" if !path.starts_with(PATH) => (
+            "Only nodes of this name, GUID or host; of links, those with such an end.",
+            text,
+            false,
+        ),
         "node" => ("Only these nodes, by GUID.", many(text), false),
         "port" => ("Only these ports, such as 0x00aa000000000001:5.", many(text), false),
         "detail" => (

@@ -31,7 +31,7 @@ pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
         FabricNodes {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
-            nodes: view.map(|view| of_kind(observation, view, filter.kind)).unwrap_or_default(),
+            nodes: view.map(|view| selected_nodes(observation, view, filter)).unwrap_or_default(),
         }
     });
     Nodes { fabrics: fabrics.collect() }
@@ -56,7 +56,7 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
     })
 }
 
-fn of_kind(observation: &Observation, view: FabricView<'_>, kind: Option<&str>) -> Vec<Node> {
+fn selected_nodes(observation: &Observation, view: FabricView<'_>, filter: &Filter) -> Vec<Node> {
     let fabric = &view.snapshot.fabric;
     let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
     for (cable, verdict, _) in with_findings(observation) {
@@ -65,10 +65,12 @@ fn of_kind(observation: &Observation, view: FabricView<'_>, kind: Option<&str>) 
             verdicts[node.0 as usize].add(verdict);
         }
     }
-    let is_of_kind = |index: &NodeIndex| {
-        kind.is_none_or(|kind| fabric.node(*index).identity.kind.label() == kind)
+    let is_selected = |index: &NodeIndex| {
+        let node = fabric.node(*index);
+        filter.kind.is_none_or(|kind| node.identity.kind.label() == kind)
+            && filter.node.as_ref().is_none_or(|name| node.is_called(name))
     };
-    let nodes = fabric.node_indexes().filter(is_of_kind);
+    let nodes = fabric.node_indexes().filter(is_selected);
     nodes.map(|index| node(view, index, verdicts[index.0 as usize])).collect()
 }
 
@@ -88,6 +90,7 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
         guid: identity.guid.to_string(),
         system_guid: identity.system_guid.to_string(),
         node: node.name.clone(),
+        host: node.host.clone(),
         description: identity.description.clone(),
         node_type: identity.kind.label().into(),
         vendor_id: format!("{:#08x}", identity.vendor_id),
@@ -292,6 +295,7 @@ pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
     PortName {
         guid: node.identity.guid.to_string(),
         node: node.name.clone(),
+        host: node.host.clone(),
         node_type: node.identity.kind.label().into(),
         port: view.snapshot.fabric.port(index).number,
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/search`: nodes, ports, links and devices by name, GUID, LID, link id, or `node[port]`.
+//! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or `node[port]`.
 
 use crate::api::address;
 use fabric_observation::SharedState;
@@ -116,13 +116,18 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
         let name = node.name.to_lowercase();
         let guid = node.identity.guid;
         let shared = names::shared_name(&name, guid);
+        let host = node.host.as_ref().map(|host| host.to_lowercase());
         if let Some((of, number)) = &terms.port
-            && (name == *of || shared == *of || of.parse() == Ok(guid))
+            && (name == *of || shared == *of || host.as_ref() == Some(of) || of.parse() == Ok(guid))
             && let Some(port) = fabric.find((guid, *number))
         {
             add(Match::Exact, "port", index, Some(port));
         }
         let mut best = Match::find(&name, &terms.text).map(|quality| (quality, "name"));
+        // The host is a part of the name: only all of it is a better match.
+        if host.as_ref() == Some(&terms.text) && best != Some((Match::Exact, "name")) {
+            best = Some((Match::Exact, "host"));
+        }
         if terms.guid == Some(guid) {
             best = Some((Match::Exact, "guid"));
         } else if best.is_none() && is_prefix_of(guid, &terms.text) {
@@ -305,6 +310,23 @@ mod tests {
         assert_eq!(names("q2[1]").len(), all.len(), "port 1 of each");
         assert_eq!(names("Q2#000001 port 1"), ["Q2#000001 port 1"]);
         assert_eq!(names("Q2#000001")[0], "Q2#000001");
+    }
+
+    #[test]
+    fn host_finds_its_adapters_before_longer_names() {
+        let mut board = board();
+        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
+        let mut fabric = (*snapshot.fabric).clone();
+        for (node, host) in fabric.nodes.iter_mut().skip(1).zip(["gpu10", "gpu1"]) {
+            node.name = format!("{host} mlx5_0");
+            node.host = Some(host.into());
+        }
+        snapshot.fabric = Arc::new(fabric);
+        let found = search(&board, "GPU1");
+        let hits: Vec<_> = found.hits.iter().map(|hit| (&*hit.name, &*hit.matched)).collect();
+        assert_eq!(hits, [("gpu1 mlx5_0", "host"), ("gpu10 mlx5_0", "name")]);
+        assert_eq!(search(&board, "gpu10[1]").hits[0].matched, "port");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use fabric_dumps::{Dump, DumpError};
 use fabric_observation::{Collector, MonitorStats, Observation};
 use humantime::format_rfc3339_seconds;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::{Naming, NodeNameMap};
 use ib_health::LinkEvaluator;
 use ib_mad::Moment;
 use ib_mad::label::{grouped, plural};
@@ -77,10 +77,11 @@ pub fn judge(
 ) -> Result<Arc<Observation>, Fatal> {
     let settings =
         settings.fabrics.first().ok_or_else(|| Fatal::usage("no fabric is configured"))?;
-    let names = match &settings.node_name_map {
+    let map = match &settings.node_name_map {
         Some(path) => names_in(path).map_err(Fatal::usage)?,
         None => NodeNameMap::default(),
     };
+    let naming = Naming { map, hosts: settings.hosts.clone() };
     let mut evaluator = LinkEvaluator::new(settings.limits.clone());
     let first = dumps.first().map_or(SystemTime::UNIX_EPOCH, |dump| dump.taken_at);
     let mut last = Observation { fabric: settings.name.clone(), ..Observation::default() };
@@ -93,7 +94,7 @@ pub fn judge(
         };
         let previous = last.snapshot.as_ref().map(|snapshot| Arc::clone(&snapshot.fabric));
         let (snapshot, assessment) =
-            evaluator.evaluate(dump.snapshot(previous.as_deref(), &names, anchor));
+            evaluator.evaluate(dump.snapshot(previous.as_deref(), &naming, anchor));
         let mut stats = MonitorStats::default();
         (stats.sweeps, stats.discoveries) = (nth as u64 + 1, nth as u64 + 1);
         for collector in Collector::ALL {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ib_fabric::collect::registers::RegisterIntervals;
+use ib_fabric::hosts::HostRegex;
 use ib_health::LimitTable;
 use ib_mad::PortNumber;
 use ib_mad::clock::Clock;
@@ -37,6 +38,8 @@ pub struct FabricSettings {
     pub forget_after: Duration,
     /// The site's names for nodes.
     pub node_name_map: Option<PathBuf>,
+    /// Which part of an adapter's name is its host's.
+    pub hosts: HostRegex,
     /// The fabric's M_Keys.
     pub m_key_file: Option<PathBuf>,
     /// The VSKeys of devices.
@@ -79,6 +82,10 @@ impl FabricOptions {
         let mut found = Vec::new();
         if self.name.as_deref() == Some("") {
             found.push(invalid("name", "it must not be empty"));
+        }
+        let hosts = self.host_regex.as_ref().map(|pattern| pattern.parse::<HostRegex>());
+        if let Some(Err(error)) = hosts {
+            found.push(invalid("host-regex", error.to_string()));
         }
         found.extend(too_short("interval", self.interval, second));
         found.extend(too_short("discovery-interval", self.discovery_interval, second));
@@ -134,6 +141,7 @@ impl FabricOptions {
             discovery_interval: seconds_or(self.discovery_interval, 300),
             forget_after: seconds_or(self.forget_after, 7 * 24 * 3600),
             node_name_map: self.node_name_map,
+            hosts: self.host_regex.and_then(|it| it.parse().ok()).unwrap_or_default(),
             m_key_file: self.m_key_file,
             vs_key_file: self.vs_key_file,
             p_key: self.pkey,

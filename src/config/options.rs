@@ -335,6 +335,13 @@ section! {
         /// The node-name-map of infiniband-diags and OpenSM. The exporter reloads it at each discovery.
         #[arg(long = "fabric.node-name-map", value_name = "FILE")]
         node_name_map: PathBuf,
+        /// The host in the name of an HCA
+        ///
+        /// A regular expression that must match the whole name, that of the node-name-map or the NodeDescription.
+        /// Its first group is the host. If it does not match, the whole name is. The default finds "gpu17" in
+        /// "gpu17 mlx5_3".
+        #[arg(long = "fabric.host-regex", value_name = "REGEX", hide_short_help = true)]
+        host_regex: String,
         /// File with the M_Key of the fabric
         ///
         /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at M_Key

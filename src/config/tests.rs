@@ -133,6 +133,12 @@ fn each_mistake_is_one_line_with_its_place() {
         (&["--no-collector.fabric", "--no-collector.host"], "", "nothing would be monitored"),
         (&["--host.device-exclude=("], "", "--host.device-exclude: "),
         (&["--host.device-include=["], "", "--host.device-include: "),
+        (&["--fabric.host-regex=("], "", "--fabric.host-regex: \"(\" is not a valid regular"),
+        (
+            &["--fabric.host-regex=gpu"],
+            "",
+            "--fabric.host-regex: \"gpu\" has no group for the host",
+        ),
         (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than the minimum of 1s"),
         (&[], "host: {device: x}", "device"),
         (&[], "health: {limits: [{speed: NDX, symbol: 1e-13}]}", "NDX"),

@@ -10,7 +10,7 @@ use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::registers::{self, RegisterIntervals, RegisterReader};
 use ib_fabric::collect::sweep::SmSweep;
 use ib_fabric::hardware::{FirmwareVersions, Hardware};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Fabric, Node, NodeIndex, Snapshot};
 use ib_mad::label::plural;
@@ -52,7 +52,7 @@ impl<W: QueryPlan> QueryPlan for WithDeadline<W> {
 /// Discovers the fabric and checks it, and its firmware if there are `vs_keys`; no finding if the device was removed meanwhile, which other checks report.
 pub(super) fn check(
     what: &str,
-    site: (&NodeNameMap, &MKeys),
+    site: (&Naming, &MKeys),
     vs_keys: Option<MKeys>,
     pace: SendConfig,
     client: &mut MadClient,
@@ -121,7 +121,7 @@ type Managers = Vec<(SubnetManager, String)>;
 
 /// The subnet managers and the fabric; `None` if the discovery took too long.
 fn query_managers(
-    (names, keys): (&NodeNameMap, &MKeys),
+    (naming, keys): (&Naming, &MKeys),
     client: &mut MadClient,
     wire: &mut impl MadTransport,
 ) -> Result<Option<(Managers, Fabric)>, RunError> {
@@ -134,7 +134,7 @@ fn query_managers(
     if plan.late {
         return Ok(None);
     }
-    let fabric = Fabric::assemble(plan.plan.finish().fabric, names, wire.now(), None);
+    let fabric = Fabric::assemble(plan.plan.finish().fabric, naming, wire.now(), None);
     let mut sweep = SmSweep::new(&fabric, keys);
     query::run(&mut sweep, client, wire, &stop)?;
     let managers = sweep.finish().into_iter();
@@ -215,7 +215,7 @@ mod tests {
     use crate::doctor::Level;
     use ib_fabric::PortIndex;
     use ib_fabric::assembly::DiscoveredFabric;
-    use ib_fabric::names::NodeNameMap;
+    use ib_fabric::names::Naming;
     use ib_fabric::testing::{end, found};
     use ib_fabric::topology::DuplicateGuid;
     use ib_mad::{Guid, Moment};
@@ -246,7 +246,7 @@ mod tests {
         let mut nodes = vec![found(1, NodeKind::Switch, 2)];
         let whole = |nodes, duplicates| {
             let found = DiscoveredFabric { nodes, duplicates, ..DiscoveredFabric::default() };
-            Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None)
+            Fabric::assemble(found, &Naming::default(), Moment(0), None)
         };
         let levels = |fabric: &Fabric| [0, 1].map(|nth| check_identities("f", fabric)[nth].level);
         assert_eq!(levels(&whole(nodes.clone(), Vec::new())), [Level::Ok; 2]);

@@ -11,6 +11,7 @@ use crate::config::FabricSettings;
 use crate::monitor::{keys_in, names_in};
 use fabric_observation::SiteFileKind;
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
+use ib_fabric::names::Naming;
 use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::rate::Width;
@@ -141,12 +142,12 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     if findings.iter().any(is_ok) {
         // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
-        let names = names.unwrap_or_default();
+        let naming = Naming { map: names.unwrap_or_default(), hosts: fabric.hosts.clone() };
         let vs_keys = fabric.registers.map(|_| {
             let file = fabric.vs_key_file.as_ref();
             file.and_then(|path| keys_in(SiteFileKind::VsKey, path).ok()).unwrap_or_default().keys
         });
-        let site = (&names, &keys);
+        let site = (&naming, &keys);
         findings.extend(fabric::check(&what, site, vs_keys, pace, &mut client, &mut wire));
     }
     findings

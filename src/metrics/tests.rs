@@ -12,7 +12,7 @@ use bytes::Bytes;
 use exposition::DocumentBody;
 use fabric_observation::Observation;
 use ib_fabric::assembly::DiscoveredFabric;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::{Naming, NodeNameMap};
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::testing::fine;
@@ -27,7 +27,7 @@ const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
 
 /// A switch with a hostile name, with a CA on port 1 and no cable on port 2.
 pub(super) fn snapshot() -> Snapshot {
-    let names = NodeNameMap::parse("0x2 \"host two\"").unwrap();
+    let names = NodeNameMap::parse("0x2 \"host two mlx5_1\"").unwrap().into();
     let mut switch = found(1, NodeKind::Switch, 2);
     switch.identity.description = HOSTILE.into();
     let status = switch.ports[2].status.as_mut().unwrap();
@@ -109,7 +109,9 @@ fn samples_of_ports_and_nodes() {
         r#"infiniband_port_supported_rate_bytes_per_second{fabric="f",guid="0x0000000000000002",port="1"} 12500000000"#,
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000001"} 1"#,
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000003"} 0"#,
-        r#"infiniband_port_info{fabric="f",guid="0x0000000000000002",port="1",node="host two",node_type="ca",peer_guid="0x0000000000000001",peer_port="1",peer_node="a\"b\\c\nd�",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
+        r#"infiniband_port_info{fabric="f",guid="0x0000000000000002",port="1",node="host two mlx5_1",host="host two",node_type="ca",peer_guid="0x0000000000000001",peer_port="1",peer_node="a\"b\\c\nd�",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
+        r#"infiniband_port_info{fabric="f",guid="0x0000000000000001",port="1",node="a\"b\\c\nd�",node_type="switch",peer_guid="0x0000000000000002",peer_port="1",peer_node="host two mlx5_1",peer_host="host two",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
+        r#"infiniband_node_info{fabric="f",guid="0x0000000000000002",node="host two mlx5_1",host="host two",node_type="ca",vendor_id="0x0002c9",device_id="1",lid="2"} 1"#,
         r#"fabric_exporter_nodes_failed{fabric="f"} 1"#,
         "# HELP infiniband_port_link_downed_total",
     ] {
@@ -242,7 +244,7 @@ fn many() -> SharedState {
         links.push((end(switch, 16), end(switch % 4 + 1, 17)));
     }
     let found = DiscoveredFabric { nodes, links, ..DiscoveredFabric::default() };
-    let fabric = Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None);
+    let fabric = Fabric::assemble(found, &Naming::default(), Moment(0), None);
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let mut snapshot = Snapshot::blank(Arc::new(fabric), anchor);
     for port in &mut snapshot.readings {

@@ -31,7 +31,7 @@ use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::registers::{self, RegisterReader};
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
@@ -75,7 +75,7 @@ pub struct Monitor {
     registers: Option<RegisterReader>,
     capture: Option<Capture>,
     files: SiteFiles,
-    names: NodeNameMap,
+    naming: Naming,
     keys: Arc<MKeys>,
     log_limiter: LogLimiter,
     agents: AgentCache,
@@ -106,7 +106,7 @@ impl Monitor {
         fabric_index: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
-        let (files, names, [m_keys, vs_keys], maintenance) = SiteFiles::open(&settings)?;
+        let (files, map, [m_keys, vs_keys], maintenance) = SiteFiles::open(&settings)?;
         let mut evaluator = LinkEvaluator::new(settings.limits.clone());
         evaluator.maintenance = maintenance;
         let counters = OptionalCounters { details: settings.details, fec: settings.fec };
@@ -123,7 +123,7 @@ impl Monitor {
                 reader
             }),
             files,
-            names,
+            naming: Naming { map, hosts: settings.hosts.clone() },
             keys: Arc::new(m_keys.keys),
             log_limiter: LogLimiter::default(),
             agents: AgentCache::new(counters),
@@ -315,7 +315,7 @@ impl Monitor {
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
         let known = previous.map(|fabric| (fabric, forget_before));
-        let fabric = Fabric::assemble(found.fabric, &self.names, now, known);
+        let fabric = Fabric::assemble(found.fabric, &self.naming, now, known);
         let took = now.since(anchor.moment);
         report::log_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
         self.agents.retain_present(&fabric);

@@ -53,7 +53,7 @@ impl SiteFiles {
 impl Monitor {
     pub(super) fn refresh_names(&mut self) {
         if let Some(names) = refresh(&self.settings.name, &mut self.files.names) {
-            self.names = names;
+            self.naming.map = names;
         }
     }
 

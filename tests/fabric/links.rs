@@ -71,6 +71,13 @@ fn links_of_a_running_exporter() {
     assert!(table.stderr.contains(" ok") && !table.stderr.contains("--for"), "{}", table.stderr);
     assert_eq!(table.stderr.lines().count(), 1, "{}", table.stderr);
 
+    // The one link of a host, and an error if there is no such host.
+    let host = well(links(&["--url", &url, "--node", "host-3"]));
+    assert_eq!(host.stdout.lines().count(), 2, "{}", host.stdout);
+    let part = format!("1 of {} links at host-3; verdicts of all: ", in_metrics.len());
+    assert!(host.stderr.starts_with(&part), "{}", host.stderr);
+    refused(&links(&["--url", &url, "--node", "host"]), 1, "no node or host has the name \"host\"");
+
     let other = links(&["--url", &url, "--fabric", "plane-7"]);
     refused(&other, 1, "unknown fabric \"plane-7\"; known: default");
     for query in ["suspicious=true", "suspect=maybe", "fabric=plane-7"] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fabric_observation::Observation;
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::Assessment;
@@ -47,7 +47,7 @@ impl Herd {
             self.nodes = nodes.to_vec();
             let nodes = nodes.iter().map(|node| found(*node)).collect();
             let found = DiscoveredFabric { nodes, ..DiscoveredFabric::default() };
-            let names = NodeNameMap::default();
+            let names = Naming::default();
             self.fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
         }
         let since = SWEEP * u32::try_from(number).unwrap();

@@ -36,7 +36,7 @@ fn recorded(steady: &Arc<Steady>, sweeps: u64) -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-fn operate(file: &Path, sql: &str) {
+pub fn operate(file: &Path, sql: &str) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
@@ -114,7 +114,7 @@ fn file_of_another_version_is_refused_and_kept() {
     let steady = Arc::new(Steady::new());
     let older = "which no released fabric-exporter writes";
     let newer = "which this fabric-exporter does not support";
-    for (version, says) in [(2, older), (-1, older), (4, newer), (20_000, newer)] {
+    for (version, says) in [(2, older), (-1, older), (5, newer), (20_000, newer)] {
         let (folder, file) = recorded(&steady, 3);
         operate(&file, &format!("PRAGMA user_version = {version}"));
         let before = std::fs::read(&file).unwrap();
@@ -126,7 +126,7 @@ fn file_of_another_version_is_refused_and_kept() {
         drop(steady_recorder);
         assert_eq!(set_aside(folder.path()), 0, "{version}");
         assert!(std::fs::read(&file).unwrap() == before, "the file of version {version} changed");
-        operate(&file, "PRAGMA user_version = 3");
+        operate(&file, "PRAGMA user_version = 4");
         assert_eq!(check(&steady, &file, 0, &[]), 3);
     }
 }

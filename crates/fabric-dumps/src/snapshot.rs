@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use ib_fabric::hardware::{Hardware, ReadAt};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
@@ -25,12 +25,12 @@ impl Dump {
     pub fn snapshot(
         &self,
         previous: Option<&Fabric>,
-        names: &NodeNameMap,
+        naming: &Naming,
         anchor: Anchor,
     ) -> Snapshot<Raw> {
         let at = anchor.moment;
         let previous = previous.map(|fabric| (fabric, Moment::default()));
-        let fabric = Arc::new(Fabric::assemble(self.discovered(), names, at, previous));
+        let fabric = Arc::new(Fabric::assemble(self.discovered(), naming, at, previous));
         let mut snapshot = Snapshot::blank(Arc::clone(&fabric), anchor);
         let mut hardware = Hardware::new(false);
         for (guid, node) in &self.nodes {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use fabric_dumps::{Dump, Format, from_texts, read};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_mad::fec::Fec;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
@@ -86,7 +86,7 @@ fn snapshot_has_what_the_files_say_and_nothing_else() {
     let expected = SystemTime::UNIX_EPOCH + Duration::from_secs(1_793_527_200);
     assert!(found.has_time && found.taken_at == expected, "{:?}", found.taken_at);
     let anchor = Anchor { moment: Moment(1_000_000_000), wall: found.taken_at };
-    let snapshot = found.snapshot(None, &NodeNameMap::default(), anchor);
+    let snapshot = found.snapshot(None, &Naming::default(), anchor);
     let port = |guid, number| snapshot.fabric.find((guid, number)).unwrap();
     let full = snapshot.reading(port(HOSTS[0], 1)).unwrap();
     assert_eq!(full.get(Counter::XmitData), Some(6_000_000_000));

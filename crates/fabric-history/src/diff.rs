@@ -173,6 +173,7 @@ fn ends_of(fabric: &str, link: LinkId) -> [Port; 2] {
         guid,
         port,
         node: guid.to_string(),
+        host: None,
     })
 }
 

@@ -75,6 +75,9 @@ pub struct Port {
     pub port: PortNumber,
     /// Name of the node.
     pub node: String,
+    /// Host of a channel adapter.
+    #[serde(default)]
+    pub host: Option<String>,
 }
 
 impl Port {
@@ -231,6 +234,9 @@ pub struct Node {
     pub guid: Guid,
     /// Its name.
     pub name: String,
+    /// Its host, of a channel adapter.
+    #[serde(default)]
+    pub host: Option<String>,
     /// `switch`, `ca` or `router`, as in `infiniband_node_info`.
     pub kind: String,
     /// Whether it responded.

@@ -31,7 +31,7 @@ impl Canned {
     /// A port of a node, whose GUID is that of its name.
     pub fn port(fabric: &str, node: &str, number: u8) -> Port {
         let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
-        Port { fabric: fabric.into(), guid, port: number, node: node.into() }
+        Port { fabric: fabric.into(), guid, port: number, node: node.into(), host: None }
     }
 
     /// The symbol errors of a port.

@@ -22,15 +22,17 @@ pub const PORT_INFO: Family = Family::gauge(
         "guid",
         "port",
         "node",
+        "host",
         "node_type",
         "peer_guid",
         "peer_port",
         "peer_node",
+        "peer_host",
         "link",
         "speed",
         "width",
     ],
-    "Port and the other end of its cable as labels, always 1. A port without a link keeps its last neighbor.",
+    "Port and the other end of its cable as labels, always 1. A port without a link keeps its last neighbor. Labels host and peer_host: the hosts of channel adapters.",
 );
 
 /// A cable.
@@ -42,15 +44,17 @@ pub const LINK_INFO: Family = Family::gauge(
         "guid",
         "port",
         "node",
+        "host",
         "node_type",
         "peer_guid",
         "peer_port",
         "peer_node",
+        "peer_host",
         "peer_node_type",
         "speed",
         "width",
     ],
-    "Link and its two ends as labels, always 1. The end with the lower GUID comes first, as in the link ID.",
+    "Link and its two ends as labels, always 1. The end with the lower GUID comes first, as in the link ID. Labels host and peer_host: the hosts of channel adapters.",
 );
 
 /// Whether a cable carries traffic.

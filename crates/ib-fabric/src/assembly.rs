@@ -7,7 +7,7 @@ use ib_mad::moment::Moment;
 use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
 use ib_mad::port_state::PortStatus;
 
-use super::names::{NodeNameMap, make_unique};
+use super::names::{Naming, make_unique};
 use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
 };
@@ -47,8 +47,8 @@ pub struct DiscoveredFabric {
     pub is_cut_off: bool,
     /// Nodes that were left out, because another node has their GUID.
     pub duplicates: Vec<DuplicateGuid>,
-    /// Names are not made unique: the devices of a host share names.
-    pub allow_shared_names: bool,
+    /// The nodes are the devices of one host: they may share names, and their names are not those of hosts.
+    pub is_one_host: bool,
 }
 
 impl DiscoveredFabric {
@@ -79,19 +79,19 @@ impl Fabric {
     /// link whose neighbor does not respond are hidden, not absent.
     pub fn assemble(
         mut found: DiscoveredFabric,
-        names: &NodeNameMap,
+        naming: &Naming,
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
         let mut entries: Vec<(Node, Vec<DiscoveredPort>)> = Vec::new();
+        let is_one_host = found.is_one_host;
         let mut add = |found: DiscoveredNode, last_found, presence| {
             let DiscoveredNode { identity, ports } = found;
-            let name = match names.get(identity.guid).unwrap_or(&identity.description) {
-                "" => identity.guid.to_string(),
-                name => name.to_owned(),
-            };
+            let name = naming.map.get(identity.guid).unwrap_or(&identity.description);
+            let host = naming.hosts.host(identity.kind, name).filter(|_| !is_one_host);
+            let name = if name.is_empty() { identity.guid.to_string() } else { name.to_owned() };
             let (first_port, port_slots) = (0, 0);
-            let node = Node { identity, name, presence, last_found, first_port, port_slots };
+            let node = Node { identity, name, host, presence, last_found, first_port, port_slots };
             entries.push((node, ports));
         };
         if let Some((previous, forget_before)) = previous {
@@ -122,7 +122,7 @@ impl Fabric {
         entries.sort_by_key(|(node, _)| node.identity.guid);
         entries.dedup_by_key(|(node, _)| node.identity.guid);
         let (mut nodes, ports): (Vec<Node>, Vec<_>) = entries.into_iter().unzip();
-        if !found.allow_shared_names {
+        if !found.is_one_host {
             make_unique(&mut nodes, |guid| {
                 let (previous, _) = previous?;
                 Some(&*previous.node(previous.node_by_guid(guid)?).name)
@@ -227,6 +227,7 @@ impl Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::NodeNameMap;
     use crate::testing::{end, fabric, found};
 
     #[test]
@@ -264,19 +265,15 @@ mod tests {
             unreached: vec![end(1, 1)],
             ..DiscoveredFabric::default()
         };
-        let after = Fabric::assemble(
-            gap(),
-            &NodeNameMap::default(),
-            Moment(11),
-            Some((&before, Moment(0))),
-        );
+        let after =
+            Fabric::assemble(gap(), &Naming::default(), Moment(11), Some((&before, Moment(0))));
         let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
         let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
         assert_eq!(connected.count(), 2);
 
         // They are not kept forever, nor with a LID that another node has now.
-        let names = NodeNameMap::default();
+        let names = Naming::default();
         let late = Fabric::assemble(gap(), &names, Moment(99), Some((&after, Moment(50))));
         assert_eq!(late.nodes.len(), 1);
         let mut taken = gap();
@@ -295,7 +292,7 @@ mod tests {
         let before = Fabric { local_port, ..before };
         let cut_off = DiscoveredFabric { is_cut_off: true, ..DiscoveredFabric::default() };
         let previous = Some((&before, Moment(0)));
-        let after = Fabric::assemble(cut_off, &NodeNameMap::default(), Moment(11), previous);
+        let after = Fabric::assemble(cut_off, &Naming::default(), Moment(11), previous);
         let presence: Vec<Presence> = after.nodes.iter().map(|node| node.presence).collect();
         assert_eq!(presence, [Presence::Hidden; 2]);
         assert_eq!(after.local_port, local_port);
@@ -321,7 +318,7 @@ mod tests {
                 ..DiscoveredFabric::default()
             };
             now.nodes[1].ports.truncate(1);
-            Fabric::assemble(now, &NodeNameMap::default(), Moment(11), Some((&before, Moment(0))))
+            Fabric::assemble(now, &Naming::default(), Moment(11), Some((&before, Moment(0))))
         };
         // The host's second port is behind a gap: it keeps its state and its cable.
         let kept = assembled(vec![(end(1, 1), end(2, 1))], vec![end(1, 2)]);
@@ -368,7 +365,7 @@ mod tests {
             host.identity.description = description.into();
             DiscoveredFabric { nodes: vec![host], ..DiscoveredFabric::default() }
         };
-        let names = NodeNameMap::default();
+        let names = Naming::default();
         let assembled = |found, before: Option<&Fabric>| {
             let before = before.map(|before| (before, Moment(0)));
             Fabric::assemble(found, &names, Moment(9), before)
@@ -394,7 +391,7 @@ mod tests {
             }
             DiscoveredFabric { nodes, ..DiscoveredFabric::default() }
         };
-        let names = NodeNameMap::parse("0x3 \"leaf 3\"").unwrap();
+        let names = NodeNameMap::parse("0x3 \"leaf 3\"").unwrap().into();
         let names_of = |fabric: &Fabric| -> Vec<String> {
             fabric.nodes.iter().map(|node| node.name.clone()).collect()
         };
@@ -411,9 +408,33 @@ mod tests {
         assert_eq!(names_of(&gone)[1..], twins);
         let forgotten = one(&gone, 11);
         assert_eq!(names_of(&forgotten), [shared]);
-        // Devices of a host share names.
-        let devices = DiscoveredFabric { allow_shared_names: true, ..switches(&[1, 2]) };
-        let devices = Fabric::assemble(devices, &NodeNameMap::default(), Moment(9), None);
+        // Devices of a host share names, and these are not the names of hosts.
+        let devices = DiscoveredFabric { is_one_host: true, ..switches(&[1, 2]) };
+        let devices = Fabric::assemble(devices, &Naming::default(), Moment(9), None);
         assert_eq!(names_of(&devices), [shared, shared]);
+    }
+
+    #[test]
+    fn adapters_of_a_host_have_its_name() {
+        let mut nodes: Vec<_> = (0xa1..=0xa5).map(|guid| found(guid, NodeKind::Ca, 1)).collect();
+        let descriptions = ["gpu1 mlx5_0", "gpu1 mlx5_1", "gpu2", "gpu2", ""];
+        for (node, description) in nodes.iter_mut().zip(descriptions) {
+            node.identity.description = description.into();
+        }
+        let all = DiscoveredFabric { nodes: nodes.clone(), ..DiscoveredFabric::default() };
+        let map = NodeNameMap::parse("0xa2 \"gpu3 mlx5_1\"").unwrap();
+        let fabric = Fabric::assemble(all, &map.into(), Moment(9), None);
+        let hosts: Vec<_> = fabric.nodes.iter().map(|node| node.host.as_deref()).collect();
+        // The site's name precedes; GUID digits of a shared name are not part of the host's; a GUID is no host.
+        assert_eq!(hosts, [Some("gpu1"), Some("gpu3"), Some("gpu2"), Some("gpu2"), None]);
+        assert_eq!(fabric.nodes[3].name, "gpu2#0000a4");
+        let called = |name: &str| fabric.nodes.iter().filter(|node| node.is_called(name)).count();
+        for (name, count) in [("gpu2", 2), ("gpu2#0000a4", 1), ("gpu3", 1), ("0xa5", 1), ("gpu", 0)]
+        {
+            assert_eq!(called(name), count, "{name}");
+        }
+        let one_host = DiscoveredFabric { nodes, is_one_host: true, ..DiscoveredFabric::default() };
+        let devices = Fabric::assemble(one_host, &Naming::default(), Moment(9), None);
+        assert!(devices.nodes.iter().all(|node| node.host.is_none()));
     }
 }

@@ -7,6 +7,7 @@ pub mod assembly;
 pub mod change;
 pub mod collect;
 pub mod hardware;
+pub mod hosts;
 pub mod names;
 pub mod snapshot;
 #[cfg(any(test, feature = "testing"))]

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use ib_mad::ids::Guid;
 use thiserror::Error;
 
+use super::hosts::HostRegex;
 use super::topology::Node;
 
 /// Names by node GUID, which replace the node descriptions of devices.
@@ -25,6 +26,21 @@ use super::topology::Node;
 /// first of several names wins. GUIDs are hexadecimal, with or without `0x`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeNameMap(HashMap<Guid, String>);
+
+/// How nodes and their hosts are named.
+#[derive(Clone, Debug, Default)]
+pub struct Naming {
+    /// The site's names, which take precedence over the descriptions of devices.
+    pub map: NodeNameMap,
+    /// Which part of a name is the host's.
+    pub hosts: HostRegex,
+}
+
+impl From<NodeNameMap> for Naming {
+    fn from(map: NodeNameMap) -> Self {
+        Naming { map, ..Naming::default() }
+    }
+}
 
 /// Maximum number of reported lines: with more, it is another kind of file.
 const MAX_ERRORS: usize = 100;
@@ -225,6 +241,7 @@ mod tests {
             move |(guid, name): &(u64, &str)| Node {
                 identity: found(*guid, NodeKind::Ca, 1).identity,
                 name: (*name).to_owned(),
+                host: None,
                 presence,
                 last_found: Moment(0),
                 first_port: 0,

@@ -1,7 +1,7 @@
 //! Small fabrics for tests.
 
 use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
-use crate::names::NodeNameMap;
+use crate::names::Naming;
 use crate::topology::{End, Fabric};
 use ib_mad::port_state::SpeedFields;
 use ib_mad::port_state::testing::up;
@@ -47,5 +47,5 @@ pub fn fabric(
 ) -> Fabric {
     let found =
         DiscoveredFabric { nodes: found, links: links.to_vec(), ..DiscoveredFabric::default() };
-    Fabric::assemble(found, &NodeNameMap::default(), Moment(10), previous)
+    Fabric::assemble(found, &Naming::default(), Moment(10), previous)
 }

@@ -28,6 +28,9 @@ pub struct Node {
     /// Display name: the site's name, else the description, else the GUID. If several nodes share it,
     /// the last digits of the GUID are appended (see [`super::names`]).
     pub name: String,
+    /// The host that it is in: the whole name or a part of it, without appended digits (see [`super::hosts`]).
+    /// `None` of all but channel adapters.
+    pub host: Option<String>,
     /// Result of the latest discovery.
     pub presence: Presence,
     /// Time of the last discovery that found it.
@@ -58,9 +61,14 @@ impl Node {
         shared_name(&self.name, self.identity.guid)
     }
 
-    /// Whether it has this name, unique or shared with other nodes.
+    /// Whether it has this name, unique or shared with other nodes, or is in the host of this name.
     pub fn has_name(&self, name: &str) -> bool {
-        self.name == name || self.shared_name() == name
+        self.name == name || self.shared_name() == name || self.host.as_deref() == Some(name)
+    }
+
+    /// Whether it has this name or GUID.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.has_name(name) || name.parse() == Ok(self.identity.guid)
     }
 
     /// Whether it is a switch.

@@ -20,7 +20,8 @@ use ib_mad::{Moment, Reading};
 
 /// Switch `leaf`, with `host-a` on its port 1, `host-b` on its port 2, and nothing on its port 3.
 pub fn snapshot() -> Snapshot {
-    let names = NodeNameMap::parse("0x1 \"leaf\"\n0x2 \"host-a\"\n0x3 \"host-b\"\n").unwrap();
+    let names =
+        NodeNameMap::parse("0x1 \"leaf\"\n0x2 \"host-a\"\n0x3 \"host-b\"\n").unwrap().into();
     let nodes =
         vec![found(1, NodeKind::Switch, 3), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let links = vec![(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use ib_fabric::hardware::Hardware;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::Presence;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
@@ -232,7 +232,7 @@ impl World {
         found.local_port = Some((self.cell.nodes[SWITCHES].guid, 1));
         let previous = Arc::clone(&self.cell.fabric);
         let known = (!previous.nodes.is_empty()).then_some((&*previous, Moment::default()));
-        let fabric = Fabric::assemble(found, &NodeNameMap::default(), moment(now), known);
+        let fabric = Fabric::assemble(found, &Naming::default(), moment(now), known);
         self.cell.fabric = Arc::new(fabric);
     }
 

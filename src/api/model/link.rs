@@ -95,6 +95,9 @@ models! {
         pub guid: String,
         /// The name of the node.
         pub node: String,
+        /// The host of a channel adapter (`--fabric.host-regex`).
+        #[serde(default)]
+        pub host: Option<String>,
         /// The port number.
         pub port: u8,
         /// `ca`, `switch`, `router` or `aggregation_node`.
@@ -162,6 +165,9 @@ models! {
         pub guid: String,
         /// The name of the node.
         pub node: String,
+        /// The host of a channel adapter (`--fabric.host-regex`).
+        #[serde(default)]
+        pub host: Option<String>,
         /// `ca`, `switch`, `router` or `aggregation_node`.
         pub node_type: Label,
         /// The port number.

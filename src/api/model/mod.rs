@@ -57,7 +57,7 @@ models! {
         pub name: String,
         /// The GUID, or the id of a link.
         pub id: String,
-        /// What matched: `name`, `guid`, `port_guid`, `lid`, `link` or `port`.
+        /// What matched: `name`, `host`, `guid`, `port_guid`, `lid`, `link` or `port`.
         pub matched: Label,
         /// How well it matched: `exact`, `prefix` or `substring`.
         pub quality: Label,

@@ -37,6 +37,9 @@ models! {
         pub system_guid: String,
         /// The name of the node.
         pub node: String,
+        /// The host of a channel adapter (`--fabric.host-regex`).
+        #[serde(default)]
+        pub host: Option<String>,
         /// NodeDescription as the node reports it; unprintable characters are replaced.
         pub description: String,
         /// `ca`, `switch`, `router` or `aggregation_node`.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::api::links::links;
 use crate::api::model::{Link, Links, Verdicts};
-use crate::api::{Filter, LINKS};
+use crate::api::{Fabrics, Filter, LINKS};
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
@@ -66,6 +66,11 @@ pub struct LinksArgs {
     /// List only the links of this fabric
     #[arg(long = "fabric", value_name = "NAME")]
     of_fabric: Option<String>,
+    /// List only the links of this node or host
+    ///
+    /// A node by its name or GUID. The name of a host selects all of its HCAs.
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
     /// Write JSON, in the format of /api/v1/links
     #[arg(long)]
     json: bool,
@@ -115,8 +120,12 @@ fn sweep_options() -> Vec<Id> {
 
 /// Prints the links.
 pub fn run(args: LinksArgs) -> Result<(), Fatal> {
-    let filter =
-        Filter { suspect: args.suspect, fabric: args.of_fabric.clone(), ..Filter::default() };
+    let filter = Filter {
+        suspect: args.suspect,
+        fabric: args.of_fabric.clone(),
+        node: args.node.clone(),
+        ..Filter::default()
+    };
     let json = args.json;
     let watch_for = args.watch_for.map(Duration::from);
     let mut notes = Vec::new();
@@ -134,11 +143,11 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
                 }
                 _ => None,
             };
-            links(&[dumps::judge(&read, &settings(args)?, |_| {})?], &filter)
+            local(&[dumps::judge(&read, &settings(args)?, |_| {})?], &filter)?
         }
         None => {
             hint = watch_for.is_none().then_some(SINGLE_SWEEP);
-            links(&sweep(settings(args)?, watch_for.unwrap_or_default())?, &filter)
+            local(&sweep(settings(args)?, watch_for.unwrap_or_default())?, &filter)?
         }
     };
     let is_written = closed_pipe_is_no_error(write(&found, json))?;
@@ -156,14 +165,21 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
 /// What to do after a single sweep.
 const SINGLE_SWEEP: &str = "for bit error ratios use --for 1m, or --url of a running exporter";
 
+/// The links of a sweep of our own or of dumps.
+fn local(fabrics: &Fabrics, filter: &Filter) -> Result<Links, Fatal> {
+    filter.check(fabrics).map_err(|problem| Fatal::usage(format!("--{problem}")))?;
+    Ok(links(fabrics, filter))
+}
+
 /// Requests the links of the exporter at an address.
 fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
     let remote = Remote::new(url, access, TIMEOUT, TIMEOUT)
         .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
     let suspect = filter.suspect.then_some(("suspect", "true"));
     let fabric = filter.fabric.as_deref().map(|fabric| ("fabric", fabric));
+    let node = filter.node.as_deref().map(|node| ("node", node));
     let read = || {
-        let request = remote.get(LINKS).query_pairs(suspect.into_iter().chain(fabric));
+        let request = remote.get(LINKS).query_pairs(suspect.into_iter().chain(fabric).chain(node));
         let mut response = request.call()?;
         let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
         Ok((response.status().as_u16(), body))
@@ -331,12 +347,13 @@ fn summary(found: &Links, filter: &Filter, hint: Option<&str>) -> String {
             format!("{} {}", grouped(count), Verdict::word(verdict.label()))
         });
         // The counts are of all links.
-        let listed = match (filter.suspect, shown) {
-            (false, _) => String::new(),
-            (true, 0) => "no suspect links: ".into(),
-            (true, _) => {
-                format!("{} of {} links suspect; verdicts of all: ", grouped(shown), grouped(count))
-            }
+        let part = format!("{} of {} links", grouped(shown), grouped(count));
+        let listed = match (filter.suspect, &filter.node, shown) {
+            (false, None, _) => String::new(),
+            (false, Some(node), _) => format!("{part} at {node}; verdicts of all: "),
+            (true, None, 0) => "no suspect links: ".into(),
+            (true, Some(node), 0) => format!("no suspect links at {node}; verdicts of all: "),
+            (true, _, _) => format!("{part} suspect; verdicts of all: "),
         };
         parts.push(format!("{listed}{}", counts.join(", ")));
         parts.extend(hint.map(str::to_owned));

@@ -5,7 +5,7 @@ use fabric_observation::Observation;
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
 use ib_fabric::hardware::{NodeHardware, PortHardware, ReadAt};
 use ib_fabric::snapshot::SubnetManager;
-use ib_fabric::{NodeIndex, PortIndex, Snapshot};
+use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
 use ib_health::bit_errors::{BerWindow, BitErrors};
 use ib_health::congestion::{Region, Role};
@@ -31,10 +31,10 @@ const LANE_LABELS: &[&str] = &["fabric", "guid", "port", "lane"];
 const WINDOW_LABELS: &[&str] = &["fabric", "link", "guid", "port", "window"];
 const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
 
-/// The labels of the two ends of a link: node GUID, port, name and type of the node.
-const ENDS: [[&str; 4]; 2] = [
-    ["guid", "port", "node", "node_type"],
-    ["peer_guid", "peer_port", "peer_node", "peer_node_type"],
+/// The labels of the two ends of a link: node GUID, port, name, host and type of the node.
+const ENDS: [[&str; 5]; 2] = [
+    ["guid", "port", "node", "host", "node_type"],
+    ["peer_guid", "peer_port", "peer_node", "peer_host", "peer_node_type"],
 ];
 
 pub(super) struct NodeItem<'a> {
@@ -144,11 +144,11 @@ pub(super) struct RegionItem<'a> {
 families! {
     pub(super) NODES: NodeItem<'_>;
     "infiniband_node_info" Gauge
-        ["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"]
-        "Identity of a node as labels, always 1: name, type, vendor and device ID, and the LID of its first port that has one."
+        ["fabric", "guid", "node", "host", "node_type", "vendor_id", "device_id", "lid"]
+        "Identity of a node as labels, always 1: name, host (of a channel adapter), type, vendor and device ID, and the LID of its first port that has one."
         => |item, samples| {
             let (fabric, node) = (&item.snapshot.fabric, item.snapshot.fabric.node(item.node));
-            samples.label("node", &node.name);
+            write_node(samples, node, "node", "host");
             samples.label("node_type", node.identity.kind.label());
             samples.label("vendor_id", &format!("{:#08x}", node.identity.vendor_id));
             samples.label("device_id", &node.identity.device_id.to_string());
@@ -274,13 +274,13 @@ families! {
     PORT_INFO => |item, samples| {
         let (fabric, port) = (&item.snapshot.fabric, item.port);
         let node = fabric.node_of(port);
-        samples.label("node", &node.name);
+        write_node(samples, node, "node", "host");
         samples.label("node_type", node.identity.kind.label());
         if let (Some(peer), Some(link)) = (fabric.port(port).peer, fabric.link_id(port)) {
             let (guid, number) = fabric.end(peer.port);
             samples.label("peer_guid", &guid.to_string());
             samples.label("peer_port", itoa::Buffer::new().format(number));
-            samples.label("peer_node", &fabric.node_of(peer.port).name);
+            write_node(samples, fabric.node_of(peer.port), "peer_node", "peer_host");
             samples.label("link", &link.to_string());
         }
         write_rate(samples, item.status());
@@ -325,8 +325,8 @@ families! {
             let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
             samples.label(labels[0], &guid.to_string());
             samples.label(labels[1], itoa::Buffer::new().format(number));
-            samples.label(labels[2], &node.name);
-            samples.label(labels[3], node.identity.kind.label());
+            write_node(samples, node, labels[2], labels[3]);
+            samples.label(labels[4], node.identity.kind.label());
         }
         write_rate(samples, link.snapshot.status(link.assessment.link.0));
         samples.value(1);
@@ -558,6 +558,12 @@ families! {
     "infiniband_subnet_manager_changes" Counter ["fabric"]
         "Times that another subnet manager became master."
         => |observation, samples| samples.value(observation.stats.mastership.changes);
+}
+
+/// Writes the name of a node and its host.
+fn write_node(samples: &mut Samples<'_>, node: &Node, name: &'static str, host: &'static str) {
+    samples.label(name, &node.name);
+    samples.label_if_known(host, node.host.as_deref());
 }
 
 fn write_rate(samples: &mut Samples<'_>, status: Option<&PortStatus>) {

@@ -223,13 +223,15 @@ impl ExportedFabric<'_> {
                 });
                 Some((node.name(began), peer, timeline.port(port, began).runs()))
             };
-            self.info(lines, labels_at, |(name, peer, rate)| {
+            self.info(lines, labels_at, |((name, host), peer, rate)| {
                 let mut text = self.port_labels(end);
                 let mut labels = Labels::more(&mut text);
-                labels.push("node", name).push("node_type", &node.kind);
-                if let Some((peer, name)) = peer {
+                labels.push("node", name).push_if_any("host", host.unwrap_or_default());
+                labels.push("node_type", &node.kind);
+                if let Some((peer, (name, host))) = peer {
                     labels.push("peer_guid", &peer.0.to_string());
                     labels.push("peer_port", &peer.1.to_string()).push("peer_node", name);
+                    labels.push_if_any("peer_host", host.unwrap_or_default());
                     labels.push("link", &LinkId::between(end, *peer).to_string());
                 }
                 push_rate(&mut labels, *rate);
@@ -294,10 +296,13 @@ impl ExportedFabric<'_> {
                 let mut text = self.link_labels(ends);
                 let mut labels = Labels::more(&mut text);
                 let of = [low, high].into_iter().zip(ends).zip(names);
-                for (prefix, ((node, (guid, number)), name)) in ["", "peer_"].into_iter().zip(of) {
+                for (prefix, ((node, (guid, number)), (name, host))) in
+                    ["", "peer_"].into_iter().zip(of)
+                {
                     labels.push_if_any(&format!("{prefix}guid"), &guid.to_string());
                     labels.push(&format!("{prefix}port"), itoa::Buffer::new().format(number));
                     labels.push_if_any(&format!("{prefix}node"), name);
+                    labels.push_if_any(&format!("{prefix}host"), host.unwrap_or_default());
                     labels.push_if_any(&format!("{prefix}node_type"), &node.kind);
                 }
                 push_rate(&mut labels, *rate);

@@ -25,9 +25,11 @@ pub(crate) const APPLICATION: i32 = 0x6661_6278;
 /// Its offset in the header, in network order (sqlite.org/fileformat2.html, 1.3).
 pub(crate) const APPLICATION_AT: std::ops::Range<usize> = 68..72;
 
-/// The `user_version` of a file with these tables. Versions 1 and 2 were never released, and are not
-/// read.
-pub(crate) const VERSION: i64 = 3;
+/// The `user_version` of a file with these tables. Versions 1 and 2 are not read.
+pub(crate) const VERSION: i64 = 4;
+
+/// The version before, which has no hosts of nodes.
+const OLD_VERSION: i64 = 3;
 
 const TABLES: &str = "
     CREATE TABLE fabrics (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -35,9 +37,9 @@ const TABLES: &str = "
     CREATE TABLE nodes (
         id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, guid INTEGER NOT NULL, kind TEXT NOT NULL,
         UNIQUE (fabric, guid));
-    -- The names of a node, and from when on it had each.
+    -- The names of a node and of its host, and from when on it had each.
     CREATE TABLE names (
-        node INTEGER NOT NULL, since INTEGER NOT NULL, name TEXT NOT NULL,
+        node INTEGER NOT NULL, since INTEGER NOT NULL, name TEXT NOT NULL, host TEXT,
         PRIMARY KEY (node, since)) WITHOUT ROWID;
     CREATE INDEX names_by_name ON names (name);
     CREATE TABLE ports (
@@ -108,6 +110,17 @@ pub(crate) fn create(db: &mut Connection) -> Result<()> {
     let transaction = db.transaction()?;
     transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// Upgrades a file of the version before, before it is written.
+pub(crate) fn upgrade(db: &mut Connection, header: &[u8]) -> Result<()> {
+    if !is_history(header) || version(db)? != OLD_VERSION {
+        return Ok(());
+    }
+    let transaction = db.transaction()?;
+    transaction.execute_batch("ALTER TABLE names ADD COLUMN host TEXT")?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
@@ -203,6 +216,13 @@ pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryErr
             format!(
                 "has format version {version}, which this fabric-exporter does not support: use a newer \
                  fabric-exporter, or another file"
+            ),
+        )),
+        OLD_VERSION => Err(HistoryError::Unusable(
+            path.into(),
+            format!(
+                "has format version {version}, of an earlier fabric-exporter: \"fabric-exporter serve\" upgrades it \
+                 when it records to it"
             ),
         )),
         _ => Err(unusable(

@@ -15,14 +15,17 @@ use crate::{micros_of, time_of};
 use ib_fabric::topology::End;
 use ib_mad::{Guid, PortNumber};
 
+/// The name and the host of a node, and the sweep from which on it has them.
+type Named = (i64, String, Option<String>);
+
 /// A node, with its names and when it was present.
 #[derive(Clone, Debug)]
 pub struct NodeTimeline {
     pub guid: Guid,
     /// `switch`, `ca` or `router`.
     pub kind: String,
-    /// Its names, with the sweep from which on each holds; before the first, the first.
-    names: Vec<(i64, String)>,
+    /// Its names and hosts, with the sweep from which on each holds; before the first, the first.
+    names: Vec<Named>,
     /// The intervals in which it was present.
     present: Vec<(i64, i64)>,
 }
@@ -46,7 +49,8 @@ pub struct Timeline {
 type Changes = IdMap<Vec<(i64, State)>>;
 
 impl NodeTimeline {
-    pub fn name(&self, began: i64) -> &str {
+    /// Its name and its host in a sweep.
+    pub fn name(&self, began: i64) -> (&str, Option<&str>) {
         name_at(&self.names, began)
     }
 
@@ -79,9 +83,9 @@ impl Timeline {
             (id, NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() })
         };
         timeline.nodes = nodes.map(node).collect();
-        for (node, since, name) in sql.names(fabric)? {
+        for (node, since, name, host) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(node) {
-                node.names.push((since, name));
+                node.names.push((since, name, host));
             }
         }
         for (node, since, until) in sql.presences(fabric, first, last)? {
@@ -133,9 +137,10 @@ impl Timeline {
     }
 }
 
-fn name_at(names: &[(i64, String)], began: i64) -> &str {
-    let after = names.partition_point(|(since, _)| *since <= began);
-    names.get(after.saturating_sub(1)).map_or("", |(_, name)| name)
+fn name_at(names: &[Named], began: i64) -> (&str, Option<&str>) {
+    let after = names.partition_point(|(since, ..)| *since <= began);
+    let named = names.get(after.saturating_sub(1));
+    named.map_or(("", None), |(_, name, host)| (name, host.as_deref()))
 }
 
 fn state(changes: &Changes, id: u32, began: i64) -> State {
@@ -216,7 +221,9 @@ pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<C
             let Some(ends) = ports.get(&low).zip(ports.get(&high)) else { continue };
             let mut ends = [ends.0.clone(), ends.1.clone()];
             for (id, end) in cable.ends.into_iter().zip(&mut ends) {
-                name_at(&sql.names_of(id)?, at).clone_into(&mut end.node);
+                let names = sql.names_of(id)?;
+                let (node, host) = name_at(&names, at);
+                (end.node, end.host) = (node.to_owned(), host.map(str::to_owned));
             }
             let cable = cable_of(ends, cable.ends.map(|port| state(&states, port, at)));
             // One that was present twice has its latest state.
@@ -248,8 +255,9 @@ impl Timeline {
     /// The whole fabric in a sweep.
     fn state(&self, fabric: String, began: i64) -> Option<FabricState> {
         let nodes = self.nodes.iter().filter_map(|(id, node)| {
-            let (name, kind) = (node.name(began).to_owned(), node.kind.clone());
-            Some(Node { guid: node.guid, name, kind, up: self.is_up(id, began)? })
+            let ((name, host), kind) = (node.name(began), node.kind.clone());
+            let (name, host) = (name.to_owned(), host.map(str::to_owned));
+            Some(Node { guid: node.guid, name, host, kind, up: self.is_up(id, began)? })
         });
         let mut nodes: Vec<Node> = nodes.collect();
         nodes.sort_by_key(|node| node.guid);
@@ -263,8 +271,9 @@ impl Timeline {
     /// A cable with its ends' names and states; `None` if it is another fabric's.
     fn cable_at(&self, fabric: &str, cable: &CablePresence, at: i64) -> Option<Cable> {
         let end = |id| {
-            let ((guid, port), node) = (self.end(id)?, self.node_of(id)?.name(at).to_owned());
-            Some(Port { fabric: fabric.to_owned(), guid, port, node })
+            let ((guid, port), (node, host)) = (self.end(id)?, self.node_of(id)?.name(at));
+            let (node, host) = (node.to_owned(), host.map(str::to_owned));
+            Some(Port { fabric: fabric.to_owned(), guid, port, node, host })
         };
         let [low, high] = cable.ends;
         Some(cable_of([end(low)?, end(high)?], cable.ends.map(|port| self.port(port, at))))

@@ -15,6 +15,9 @@ use ib_fabric::{Fabric, PortIndex};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
+/// The name of a node, and its host.
+type Names = (String, Option<String>);
+
 #[derive(Debug)]
 pub struct FabricIds {
     pub fabric: i64,
@@ -24,8 +27,8 @@ pub struct FabricIds {
     pub present_nodes: Vec<u32>,
     /// The fabric to which the indexes above belong.
     current: Option<Arc<Fabric>>,
-    /// Ids and latest names of all nodes in the file.
-    nodes: HashMap<Guid, (i64, String)>,
+    /// Ids of all nodes in the file, with their latest names and hosts.
+    nodes: HashMap<Guid, (i64, Names)>,
     /// Ids of all ports in the file, by node id and port number.
     by_end: HashMap<(i64, PortNumber), u32>,
     /// Ids of all links in the file, by the port ids of their ends, the lower first.
@@ -88,10 +91,10 @@ impl FabricIds {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
         let fabric =
             db.query_row("SELECT id FROM fabrics WHERE name = ?1", [name], |row| row.get(0))?;
-        let nodes: Vec<(i64, i64, String)> = Sql(db).rows(
-            "SELECT id, guid, coalesce(
-                 (SELECT name FROM names WHERE node = id ORDER BY since DESC LIMIT 1), '')
-             FROM nodes WHERE fabric = ?1",
+        let nodes: Vec<(i64, i64, String, Option<String>)> = Sql(db).rows(
+            "SELECT id, guid, coalesce(name, ''), host FROM nodes LEFT JOIN names ON names.node = nodes.id
+             AND since = (SELECT max(since) FROM names WHERE names.node = nodes.id)
+             WHERE fabric = ?1",
             [fabric],
         )?;
         let nodes = nodes.into_iter();
@@ -110,7 +113,9 @@ impl FabricIds {
             ports: Vec::new(),
             present_nodes: Vec::new(),
             current: None,
-            nodes: nodes.map(|(id, guid, name)| (Guid(guid.cast_unsigned()), (id, name))).collect(),
+            nodes: nodes
+                .map(|(id, guid, name, host)| (Guid(guid.cast_unsigned()), (id, (name, host))))
+                .collect(),
             by_end,
             links: links.into_iter().map(|(low, high, id)| ((low, high), id)).collect(),
             referring_events: BTreeSet::new(),
@@ -123,7 +128,7 @@ impl FabricIds {
         let mut add_node =
             db.prepare_cached("INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)")?;
         let mut name_node = db.prepare_cached(
-            "INSERT OR REPLACE INTO names (node, since, name) VALUES (?1, ?2, ?3)",
+            "INSERT OR REPLACE INTO names (node, since, name, host) VALUES (?1, ?2, ?3, ?4)",
         )?;
         let mut add_port = db.prepare_cached("INSERT INTO ports (node, number) VALUES (?1, ?2)")?;
         self.ports.clear();
@@ -138,9 +143,9 @@ impl FabricIds {
                 let kind = node.identity.kind.label();
                 add_node.insert(params![self.fabric, guid_bits(guid), kind])?
             };
-            if known.is_none_or(|(_, name)| *name != node.name) {
-                name_node.execute(params![id, at, node.name])?;
-                self.nodes.insert(guid, (id, node.name.clone()));
+            if known.is_none_or(|(_, (name, host))| *name != node.name || *host != node.host) {
+                name_node.execute(params![id, at, node.name, node.host])?;
+                self.nodes.insert(guid, (id, (node.name.clone(), node.host.clone())));
             }
             self.present_nodes.push(port_id(id)?);
             for port in fabric.ports_of(index) {

@@ -129,6 +129,7 @@ impl Store {
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         set_checkpoint_on_close(&db, false).map_err(failed)?;
+        schema::upgrade(&mut db, header).map_err(failed)?;
         // Before anything is changed: the file may be another program's.
         schema::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;

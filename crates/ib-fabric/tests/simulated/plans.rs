@@ -8,7 +8,7 @@ use ib_fabric::Fabric;
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::{Discovery, DiscoveryResult};
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_mad::Moment;
 use ib_umad::MadTransport;
 use ib_umad::client::{MadClient, SendConfig};
@@ -27,7 +27,7 @@ pub fn discovered(transport: &mut impl MadTransport) -> DiscoveryResult {
 
 pub fn assembled(transport: &mut impl MadTransport) -> Arc<Fabric> {
     let found = discovered(transport).fabric;
-    Arc::new(Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None))
+    Arc::new(Fabric::assemble(found, &Naming::default(), Moment(0), None))
 }
 
 pub fn swept(

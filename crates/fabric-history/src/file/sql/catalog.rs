@@ -23,9 +23,10 @@ pub struct CablePresence {
 }
 
 const PORTS: &str = "
-    SELECT ports.id, fabrics.name, guid, number, coalesce(
-        (SELECT name FROM names WHERE names.node = nodes.id ORDER BY since DESC LIMIT 1), '')
-    FROM ports JOIN nodes ON nodes.id = ports.node JOIN fabrics ON fabrics.id = nodes.fabric";
+    SELECT ports.id, fabrics.name, guid, number, coalesce(names.name, ''), host
+    FROM ports JOIN nodes ON nodes.id = ports.node JOIN fabrics ON fabrics.id = nodes.fabric
+    LEFT JOIN names ON names.node = nodes.id
+        AND since = (SELECT max(since) FROM names WHERE names.node = nodes.id)";
 
 statements! {
     /// The ids and names of counters.
@@ -39,14 +40,15 @@ statements! {
     nodes(fabric: i64) -> rows Vec<(u32, i64, String)>:
         "SELECT id, guid, kind FROM nodes WHERE fabric = ?1";
 
-    /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest first.
-    names(fabric: i64) -> rows Vec<(u32, i64, String)>:
-        "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
+    /// The names and hosts of a fabric's nodes, with the sweeps from which on they had them; node by node, the
+    /// earliest first.
+    names(fabric: i64) -> rows Vec<(u32, i64, String, Option<String>)>:
+        "SELECT node, since, name, host FROM names JOIN nodes ON nodes.id = node
          WHERE fabric = ?1 ORDER BY node, since";
 
-    /// The names of a port's node, with the sweeps from which on it had them, the earliest first.
-    names_of(port: u32) -> rows Vec<(i64, String)>:
-        "SELECT since, name FROM names JOIN ports ON ports.node = names.node
+    /// The names and hosts of a port's node, with the sweeps from which on it had them, the earliest first.
+    names_of(port: u32) -> rows Vec<(i64, String, Option<String>)>:
+        "SELECT since, name, host FROM names JOIN ports ON ports.node = names.node
          WHERE ports.id = ?1 ORDER BY since";
 
     /// The presence intervals of a fabric's nodes that overlap a time range.
@@ -61,7 +63,7 @@ impl Sql<'_> {
         Ok(self.value("SELECT max(id) FROM ports", [])?.unwrap_or(0))
     }
 
-    /// The ports that match a node's name or GUID, and a port number.
+    /// The ports that match a node's name, host or GUID, and a port number.
     pub fn ports_called(
         self,
         name: &str,
@@ -72,6 +74,7 @@ impl Sql<'_> {
         let of_node = " WHERE ports.node IN (SELECT node FROM names WHERE name = ?1
                 OR name > ?1 || '#' AND name < ?1 || '$' AND length(name) - length(?1) BETWEEN 7 AND 17
                 AND substr(name, length(?1) + 2) NOT GLOB '*[^0-9a-f]*'
+            UNION SELECT node FROM names WHERE host = ?1
             UNION SELECT id FROM nodes WHERE guid = ?2) AND ports.number = coalesce(?3, ports.number)";
         let guid = guid.map(guid_bits);
         self.ports(of_node, [Value::from(name.to_owned()), guid.into(), number.into()])
@@ -102,8 +105,8 @@ impl Sql<'_> {
         let mut statement = self.0.prepare(&format!("{PORTS}{which} ORDER BY guid, number"))?;
         let read = |row: &Row<'_>| {
             let guid = guid(row, 2)?.unwrap_or_default();
-            let (fabric, port, node) = (row.get(1)?, row.get(3)?, row.get(4)?);
-            Ok((row.get(0)?, Port { fabric, guid, port, node }))
+            let (fabric, port, node, host) = (row.get(1)?, row.get(3)?, row.get(4)?, row.get(5)?);
+            Ok((row.get(0)?, Port { fabric, guid, port, node, host }))
         };
         statement.query_map(params_from_iter(values), read)?.collect()
     }

@@ -18,7 +18,7 @@ use fabric_observation::host::{
 };
 use fabric_observation::{Collector, Observation};
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::names::Naming;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot};
@@ -274,8 +274,8 @@ impl HostTopology {
             let oldest = oldest.max(LONG_AGO + Duration::from_nanos(1));
             let nodes = present.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
             let found =
-                DiscoveredFabric { nodes, allow_shared_names: true, ..DiscoveredFabric::default() };
-            let names = NodeNameMap::default();
+                DiscoveredFabric { nodes, is_one_host: true, ..DiscoveredFabric::default() };
+            let names = Naming::default();
             let fabric = Fabric::assemble(found, &names, look.began, Some((&before, oldest)));
             self.fabric = Arc::new(fabric);
             self.present = present;

@@ -23,7 +23,7 @@ use super::clear::CounterClearing;
 use super::discovery::Discovery;
 use super::sweep::{Sweep, SweepResult};
 use crate::Fabric;
-use crate::names::NodeNameMap;
+use crate::names::Naming;
 use crate::topology::Presence;
 
 mod counter_sources;
@@ -339,7 +339,7 @@ fn pulled_cable_is_a_change_idle_fabric_is_not() {
 
     let again = Arc::new(Fabric::assemble(
         discovered(&mut transport).fabric,
-        &NodeNameMap::default(),
+        &Naming::default(),
         Moment(1),
         Some((&fabric, Moment(0))),
     ));
@@ -607,7 +607,7 @@ fn cache_forgets_agents_of_removed_nodes() {
     transport.nodes[1].links.remove(&2);
     let less = Fabric::assemble(
         discovered(&mut transport).fabric,
-        &NodeNameMap::default(),
+        &Naming::default(),
         Moment(1),
         Some((&fabric, Moment(0))),
     );
@@ -639,7 +639,7 @@ proptest! {
         let mut discovery = Discovery::with_limit(3_000);
         run_plan(&mut transport, &mut discovery);
         let found = discovery.finish();
-        let names = NodeNameMap::default();
+        let names = Naming::default();
         let fabric = Arc::new(Fabric::assemble(found.fabric, &names, Moment(0), None));
         let mut agents = AgentCache::new(OptionalCounters { details: DetailPolicy::EachSweep, fec: true });
         for _ in 0..2 {
@@ -657,5 +657,5 @@ fn discover_again(transport: &mut ScriptedTransport, before: &Fabric) -> Fabric 
     let mut discovery = Discovery::with_limit(3_000);
     run_plan(transport, &mut discovery);
     let (found, previous) = (discovery.finish().fabric, Some((before, Moment(0))));
-    Fabric::assemble(found, &NodeNameMap::default(), Moment(1), previous)
+    Fabric::assemble(found, &Naming::default(), Moment(1), previous)
 }
