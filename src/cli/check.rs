@@ -22,7 +22,7 @@ Examples:
   fabric-exporter check --config.file=/etc/fabric-exporter/config.yml
   fabric-exporter check --web.config.file=web.yml
 
-Output: one line per file (ok) or problem (error, warning). The exit code is 2 after an error.";
+Output: one line per file (ok) or problem (error, warning). The exit code is 2 if there are errors.";
 
 /// The arguments of `check`.
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub struct CheckArgs {
     config_file: Option<PathBuf>,
     /// Web config file: TLS, users, headers
     ///
-    /// With --config.file: checked in place of the web config file that it names.
+    /// With --config.file: checked instead of the web config file that the config file names.
     #[arg(long = "web.config.file", value_name = "FILE")]
     web_config_file: Option<PathBuf>,
 }

@@ -54,8 +54,8 @@ const FEWEST_HOSTS: u32 = 29;
 pub struct DemoArgs {
     /// YAML file with a fabric and a timeline of faults
     ///
-    /// By default a bad cable, a flapping link, a slow receiver, a reboot and cleared counters; with the
-    /// option --topology, traffic without faults.
+    /// The built-in scenario has a bad cable, a flapping link, a slow receiver, a reboot and cleared counters. With
+    /// --topology the default is traffic without faults.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Use the fabric of a dump or of an ibsim file
@@ -76,7 +76,7 @@ pub struct DemoArgs {
     speedup: f64,
     /// Let simulated time run X times as fast
     ///
-    /// From 1 to 100. Speeds up events, counters, sweeps and timestamps, which then run ahead of real time.
+    /// From 1 to 100. Speeds up events, counters and sweeps; timestamps run ahead of real time.
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
     #[command(flatten)]

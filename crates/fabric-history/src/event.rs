@@ -29,7 +29,7 @@ ib_mad::labeled_enum! {
         ExpectedLinkDown, "expected_link_down", "A link went down and came up again because the node at one end was reset, or during maintenance.";
         LinkAdded, "link_added", "A new link was discovered.";
         CableMoved, "cable_moved", "The cable of a port now leads to another port.";
-        CableChanged, "cable_changed", "A port has another cable or module than before, by its serial number.";
+        CableChanged, "cable_changed", "The serial number of the cable or module of a port has changed.";
         VerdictChanged, "verdict_changed", "The verdict of a link changed.";
         RateChanged, "rate_changed", "The width or speed of a link changed.";
         NodeDown, "node_down", "A node is missing or does not respond.";

@@ -105,8 +105,8 @@ impl Outcomes {
     pub fn to_markdown(&self) -> String {
         let links = plural(self.links, "link");
         let mut text = format!(
-            "What followed verdicts: {links}, {} days, fabric-exporter {}\n\n\
-             | verdict | reason | advice | episodes | replaced | replugged | by itself | open | advice right |\n\
+            "Outcomes of verdicts: {links}, {} days, fabric-exporter {}\n\n\
+             | verdict | reason | repair | episodes | replaced | replugged | by itself | open | repair right |\n\
              |---|---|---|---|---|---|---|---|---|\n",
             self.days, self.version
         );

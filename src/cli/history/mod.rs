@@ -44,7 +44,6 @@ Examples:
   fabric-exporter history link 'leaf-0-1[9]' --at 03:12 --file /var/lib/fabric-exporter/history.db
   fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
   fabric-exporter history export --since 1d -o counters.csv --file history.db
-
   fabric-exporter history report --from dumps/ -o incident.html
 
 One of --file, --url and --from is required. Tables show local times; --json and exports use UTC, with a Z.";
@@ -69,15 +68,15 @@ enum HistoryCommand {
     Link(show::LinkArgs),
     /// List the links that changed or counted errors between two times, worst first
     Diff(show::DiffArgs),
-    /// Write an incident report: events, suspect links with evidence and plots, missing data
+    /// Write an incident report: events, suspect links with evidence and plots, periods without data
     Report(show::ReportArgs),
-    /// Count what followed verdicts, and how often the advice was right (default: the whole history)
+    /// Count how often the repair suggested with a verdict was right [default period: the whole history]
     ///
     /// The table contains no names: it can be pasted into an issue.
     Verdicts(show::VerdictsArgs),
     /// Export counters or events (CSV, JSON lines), or totals (OpenMetrics)
     Export(export::ExportArgs),
-    /// Copy a period to a history file of its own
+    /// Copy a period to a new history file
     Dump(export::DumpArgs),
 }
 
@@ -104,7 +103,7 @@ pub struct OriginArgs {
     access: Access,
     /// Dumps of other tools: files or directories
     ///
-    /// As of "links --from". Their times are the times of the sweeps.
+    /// The formats are those of "links --from". Each dump counts as one sweep.
     #[arg(id = "dumps", long = "from", value_name = "PATH", num_args = 1.., global = true, help_heading = "Source")]
     from: Vec<PathBuf>,
     /// Time between the dumps, if the files do not contain it
