@@ -11,7 +11,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use test_rig::{Exporter, Prometheus};
+use test_rig::{Exporter, Metrics, Prometheus};
 
 const SHARDS: usize = 8;
 const ROUNDS: f64 = 20.0;
@@ -38,18 +38,33 @@ fn main() {
     let interval = format!("--fabric.interval={INTERVAL}");
     let exporter = Exporter::demo_uncaptured(&[&scenario, &interval]);
     wait("the exporter", || exporter.get("/-/ready", &[]).status == 200);
-    // Capabilities, details and registers are read over some sweeps.
-    let sweeps = || {
+    let own = |name: &str| {
         let text = exporter.get("/metrics?collect[]=self", &[]);
-        test_rig::Metrics::parse(text.text()).get_u64("fabric_exporter_sweeps_total", &[])
+        Metrics::parse(text.text()).get(name, &[]).unwrap_or_default()
     };
-    wait("10 sweeps", || sweeps() >= Some(10));
+    let sweeps = || own("fabric_exporter_sweeps_total");
+    let rendered = || own("fabric_exporter_render_duration_seconds");
+    // Capabilities, details and registers are read over some sweeps.
+    wait("10 sweeps", || sweeps() >= 10.0);
+    let whole = [0; 3].map(|_| {
+        let next = sweeps() + 1.0;
+        wait("the next sweep", || sweeps() >= next);
+        rendered()
+    });
     println!("{} connected ports, {SHARDS} shards; a response has", 6 * hosts);
     for (name, parameter, value) in CONTENTS {
         responses(&exporter, name, parameter, value);
     }
     responses(&exporter, "full", "profile", "full");
-    println!("the exporter has {:.0} MiB at most", peak(exporter.pid()));
+    let sliced = [0; 3].map(|_| {
+        let next = sweeps() + 1.0;
+        wait("the next sweep", || sweeps() >= next);
+        rendered()
+    });
+    println!(
+        "rendering takes {whole:.2?} s, in slices {sliced:.2?} s; the exporter has {:.0} MiB at most",
+        peak(exporter.pid())
+    );
     for (name, parameter, value) in CONTENTS.iter().filter(|it| is_wanted(it.0)) {
         let prometheus = Prometheus::configured(&config(&exporter, parameter, value));
         println!("Prometheus, {name}:");
