@@ -83,6 +83,13 @@ impl Remote {
         }
     }
 
+    /// Its TCP port.
+    pub fn port(&self) -> u16 {
+        let uri = self.base.parse::<ureq::http::Uri>().ok();
+        let default = if self.base.starts_with("https") { 443 } else { 80 };
+        uri.and_then(|uri| uri.port_u16()).unwrap_or(default)
+    }
+
     /// Its address, without the password.
     pub fn name(&self) -> &str {
         &self.base

@@ -1,17 +1,20 @@
 //! Sandboxes the process: it drops the privileges that it does not need.
 //!
 //! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it starts no
-//! programs, opens no connections, and needs no capability (except to read modules). So the kernel keeps a process that a hostile MAD, file or
+//! programs, opens no connections (except to another exporter, for its totals), and needs no capability (except to read
+//! modules). So the kernel keeps a process that a hostile MAD, file or
 //! request has taken over from the rest of the host (landlock(7), capabilities(7), `PR_SET_NO_NEW_PRIVS`). Threads
 //! inherit the restrictions, which cannot be removed again, so they are applied before the first thread starts.
 //!
 //! An old kernel applies those that it has. Failures here do not stop the program.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::config::{FabricSettings, Settings};
+use crate::remote::{Access as Login, Remote};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::fs::{Mode, OFlags};
@@ -36,10 +39,22 @@ const LIBRARIES: [&str; 8] = [
     "/usr/lib64",
 ];
 
+/// What the resolver of host names reads, and CA certificates.
+const NETWORK: [&str; 8] = [
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/pki",
+    "/etc/resolv.conf",
+    "/etc/ssl",
+    "/run/systemd/resolve",
+];
+
 /// Time zones, and the seeds of SQLite and hash tables.
 const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
 
-/// The files that the process accesses from now on.
+/// What the process accesses from now on.
 struct AllowedPaths {
     /// Files and folders to read.
     read: Vec<PathBuf>,
@@ -53,6 +68,8 @@ struct AllowedPaths {
     devices: Vec<PathBuf>,
     /// Whether modules of network interfaces are read.
     modules: bool,
+    /// TCP ports of other exporters, to connect to.
+    connect: Vec<u16>,
 }
 
 /// Restricts the process to what it needs with these settings, these files of its web config, and a temporary
@@ -100,11 +117,20 @@ fn needs(settings: &Settings, web: &[PathBuf], temporary: Option<&Path>) -> Allo
     if events {
         read.extend(LIBRARIES.map(PathBuf::from));
     }
+    let others = settings.fabrics.iter().filter_map(|fabric| fabric.totals_from.as_ref());
+    let others = others.filter_map(|(url, _)| {
+        Remote::new(url, &Login::default(), Duration::ZERO, Duration::ZERO).ok()
+    });
+    let connect: Vec<u16> = others.map(|other| other.port()).collect();
+    if !connect.is_empty() {
+        // The resolver loads its modules when it is first used.
+        read.extend(NETWORK.into_iter().chain(LIBRARIES).map(PathBuf::from));
+    }
     let history = settings.history.iter();
     let write = history.flat_map(|history| folders_of(&history.file)).collect();
     let empty = temporary.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
     let modules = settings.host.as_ref().is_some_and(|host| host.read.modules);
-    AllowedPaths { read, files, write, remove_dirs: empty, devices, modules }
+    AllowedPaths { read, files, write, remove_dirs: empty, devices, modules, connect }
 }
 
 /// The folders that contain a symbolic link to a folder in a file's path, such as `certs` in
@@ -199,7 +225,7 @@ fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
-        // No rule allows any: sockets are bound already, and none is connected.
+        // Sockets are bound already; connections are only allowed to other exporters.
         .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
         // Abstract Unix sockets stay accessible: the service manager may have its own there.
         .scope(Scope::Signal)?
@@ -215,7 +241,13 @@ fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
         .add_rules(path_beneath_rules(&paths.read, read))?
         .add_rules(path_beneath_rules(&paths.devices, device))?
         .add_rules(path_beneath_rules(folders, write))?
-        .add_rules(path_beneath_rules(&paths.remove_dirs, AccessFs::RemoveDir))?;
+        .add_rules(path_beneath_rules(&paths.remove_dirs, AccessFs::RemoveDir))?
+        .add_rules(
+            paths
+                .connect
+                .iter()
+                .map(|port| Ok::<_, RulesetError>(NetPort::new(*port, AccessNet::ConnectTcp))),
+        )?;
     // Sets no_new_privs, too.
     Ok(ruleset.restrict_self()?.ruleset)
 }

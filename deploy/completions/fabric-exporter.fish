@@ -41,6 +41,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -126,6 +131,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -165,6 +175,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -383,6 +398,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'P_Key for performance management' -r

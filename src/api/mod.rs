@@ -11,8 +11,10 @@ pub mod overview;
 pub mod ports;
 pub mod search;
 pub mod topology;
+pub mod totals;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::Router;
 use axum::extract::{Path, Query as UrlQuery, State};
@@ -104,7 +106,7 @@ fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
 /// that builds the JSON from these and the id in the path, which is empty if there is none.
 type Route = (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
-static ROUTES: [Route; 8] = [
+static ROUTES: [Route; 9] = [
     ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
     ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
     (LINKS, &["fabric", "node", "suspect"], |board, filter, _| {
@@ -118,6 +120,9 @@ static ROUTES: [Route; 8] = [
         json(&ports::nodes(&board.fabrics, filter))
     }),
     ("/api/v1/nodes/{guid}", &["fabric"], node),
+    (totals::TOTALS, &["fabric"], |board, filter, _| {
+        json(&totals::totals(&board.fabrics, filter, SystemTime::now()))
+    }),
     ("/api/v1/topology", &["fabric"], |board, filter, _| {
         let fabrics = selected(&board.fabrics, filter.fabric.as_deref());
         json(&model::Topologies { fabrics: fabrics.map(|it| topology::topology(it)).collect() })

@@ -18,7 +18,10 @@ use fabric_history::source::{self, Events};
 use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
-use super::model::{LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies};
+use super::model::{
+    LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies, Totals,
+};
+use super::totals::TOTALS;
 use super::{LINKS, OPENAPI, ROUTES};
 
 const FABRIC: &str = "fabric";
@@ -122,6 +125,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "/api/v1/modules" => ("List cables and modules", of::<Modules>(make)),
             "/api/v1/nodes" => ("List nodes", of::<Nodes>(make)),
             "/api/v1/nodes/{guid}" => ("Get a node with its ports", of::<NodeDetail>(make)),
+            TOTALS => ("Get what counters had counted before their last reset", of::<Totals>(make)),
             "/api/v1/topology" => ("Topology of each fabric", of::<Topologies>(make)),
             other => panic!("{other} has no description"),
         };

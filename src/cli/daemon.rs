@@ -17,8 +17,9 @@ use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HostSettings, Settings};
 use crate::metrics::Exposition;
 use crate::metrics::process::Process;
-use crate::monitor::Monitor;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
+use crate::monitor::{Monitor, replica};
+use crate::remote::Remote;
 use crate::server::{WebApp, request_class};
 use crate::{memory, sandbox, systemd};
 use exporter_web::{Limits, Security, Server, listen};
@@ -115,11 +116,21 @@ impl<'a> Daemon<'a> {
         };
         let capture = fabric.capture.as_ref().map(create).transpose()?;
         let totals = self.recorder.as_mut().map(|recorder| recorder.totals(&fabric.name));
+        let replica = fabric.totals_from.as_ref().map(|(url, access)| {
+            let limit = replica::TIMEOUT;
+            // These are the options of clients; ours have other names.
+            Remote::new(url, access, limit, limit)
+                .map_err(|problem| Fatal::usage(problem.replace("--source.", "--fabric.totals-")))
+        });
+        let replica = replica.transpose()?;
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
         let monitor = Monitor::new(fabric, capture, board, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
         if let Some(totals) = totals {
             monitor.restore(totals);
+        }
+        if let Some(replica) = replica {
+            monitor.follow(replica);
         }
         self.pulses.push(monitor.heartbeat());
         Ok(monitor)

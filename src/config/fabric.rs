@@ -14,6 +14,7 @@ use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
 use ib_umad::umad::{DeviceError, Umad, UmadPort};
 
 use super::options::{FabricOptions, HealthOptions, seconds_or};
+use crate::remote::{Access, Remote};
 use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 const MIB: u64 = 1 << 20;
@@ -40,6 +41,8 @@ pub struct FabricSettings {
     pub node_name_map: Option<PathBuf>,
     /// Which part of an adapter's name is its host's.
     pub hosts: HostRegex,
+    /// Another exporter of the fabric whose totals are taken over, and the login.
+    pub totals_from: Option<(String, Access)>,
     /// The fabric's M_Keys.
     pub m_key_file: Option<PathBuf>,
     /// The VSKeys of devices.
@@ -80,6 +83,11 @@ impl FabricOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let second = Duration::from_secs(1);
         let mut found = Vec::new();
+        if let Some(url) = &self.totals_from
+            && let Err(error) = Remote::new(url, &Access::default(), second, second)
+        {
+            found.push(invalid("totals-from", error));
+        }
         if self.name.as_deref() == Some("") {
             found.push(invalid("name", "it must not be empty"));
         }
@@ -144,6 +152,15 @@ impl FabricOptions {
             hosts: self.host_regex.and_then(|it| it.parse().ok()).unwrap_or_default(),
             m_key_file: self.m_key_file,
             vs_key_file: self.vs_key_file,
+            totals_from: self.totals_from.map(|url| {
+                let access = Access {
+                    ca_file: self.totals_ca_file,
+                    cert_file: self.totals_cert_file,
+                    key_file: self.totals_key_file,
+                    password_file: self.totals_password_file,
+                };
+                (url, access)
+            }),
             p_key: self.pkey,
             details,
             limits: health.limit_table(),

@@ -342,6 +342,26 @@ section! {
         /// "gpu17 mlx5_3".
         #[arg(long = "fabric.host-regex", value_name = "REGEX", hide_short_help = true)]
         host_regex: String,
+        /// Another exporter of the same fabric
+        ///
+        /// Address such as http://monitor-2:10315. The two exporters then have the same totals, so that Prometheus can
+        /// change from one to the other. Set it on both. While the other one is unreachable, totals continue without it.
+        #[arg(long = "fabric.totals-from", value_name = "URL", hide_short_help = true)]
+        totals_from: String,
+        /// File with the password for the other exporter
+        ///
+        /// The user name is in --fabric.totals-from, as in https://USER@HOST:10315.
+        #[arg(long = "fabric.totals-password-file", value_name = "FILE", hide_short_help = true)]
+        totals_password_file: PathBuf,
+        /// CA certificates for the other exporter (PEM) [default: those of the system]
+        #[arg(long = "fabric.totals-ca-file", value_name = "FILE", hide_short_help = true)]
+        totals_ca_file: PathBuf,
+        /// Client certificate for the other exporter (PEM)
+        #[arg(long = "fabric.totals-cert-file", value_name = "FILE", hide_short_help = true)]
+        totals_cert_file: PathBuf,
+        /// Private key of that certificate (PEM)
+        #[arg(long = "fabric.totals-key-file", value_name = "FILE", hide_short_help = true)]
+        totals_key_file: PathBuf,
         /// File with the M_Key of the fabric
         ///
         /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at M_Key

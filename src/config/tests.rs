@@ -139,6 +139,11 @@ fn each_mistake_is_one_line_with_its_place() {
             "",
             "--fabric.host-regex: \"gpu\" has no group for the host",
         ),
+        (
+            &["--fabric.totals-from=monitor-2"],
+            "",
+            "--fabric.totals-from: \"monitor-2\" is not an address",
+        ),
         (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than the minimum of 1s"),
         (&[], "host: {device: x}", "device"),
         (&[], "health: {limits: [{speed: NDX, symbol: 1e-13}]}", "NDX"),

@@ -9,6 +9,7 @@
 
 mod discovery_scheduler;
 pub mod host;
+pub mod replica;
 mod report;
 mod site_files;
 
@@ -18,11 +19,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::config::FabricSettings;
+use crate::remote::Remote;
 use discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
 use fabric_observation::{Collector, MonitorStats, Observation, SharedState};
 use ib_fabric::collect::agent_cache::AgentCache;
@@ -44,6 +46,7 @@ use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query::{self, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
+use replica::Replica;
 use report::LogLimiter;
 use site_config::ConfigError;
 use site_files::SiteFiles;
@@ -81,6 +84,7 @@ pub struct Monitor {
     agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
     evaluator: LinkEvaluator,
+    replica: Option<Replica>,
     /// Where it takes the events of this host's ports.
     pub event_sender: SyncSender<PortEvent>,
     events: Receiver<PortEvent>,
@@ -142,6 +146,7 @@ impl Monitor {
             stop,
             capture,
             fabric: None,
+            replica: None,
             stats: MonitorStats::default(),
         };
         let start = Moment::default();
@@ -160,6 +165,33 @@ impl Monitor {
         self.evaluator.seed = seed;
     }
 
+    /// Keeps the totals equal to those of another exporter that sweeps the same fabric.
+    pub fn follow(&mut self, remote: Remote) {
+        let (name, interval) = (self.settings.name.clone(), self.settings.interval);
+        self.replica = Some(Replica::new(remote, name, interval));
+    }
+
+    /// Starts to request the totals of the other exporter, and waits for the first, but not for long.
+    fn start_replica(&mut self) {
+        let Some(replica) = &mut self.replica else { return };
+        replica.start();
+        let began = Instant::now();
+        while self.replica.as_ref().is_some_and(|it| !it.was_tried())
+            && began.elapsed() < replica::START_TIMEOUT
+            && !self.stop.load(Ordering::Relaxed)
+        {
+            self.pause(Duration::from_millis(100));
+        }
+    }
+
+    /// Hands the latest totals of the other exporter to the evaluator. Before a sweep, so that all values of the sweep
+    /// are later than those of the other exporter.
+    fn refresh_replica(&mut self, now: Moment) {
+        if let Some(totals) = self.replica.as_ref().and_then(|replica| replica.take(now)) {
+            self.evaluator.replica.update(totals);
+        }
+    }
+
     /// Monitors until stopped, starting with an open transport; `open` opens another one when that fails.
     pub fn run<W: MadTransport, E: std::fmt::Display>(
         mut self,
@@ -167,6 +199,7 @@ impl Monitor {
         mut open: impl FnMut() -> Result<W, E>,
     ) {
         let mut wire = Some(first);
+        self.start_replica();
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.monitor(open) {
@@ -240,6 +273,7 @@ impl Monitor {
             self.discover(wire)?;
         }
         self.discover_changes(wire)?;
+        self.refresh_replica(wire.now());
         let mut swept = self.sweep(wire)?;
         if swept.lids_changed && self.scheduler.drops_changed_lids(wire.now()) {
             tracing::info!(

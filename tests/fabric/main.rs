@@ -17,4 +17,5 @@ mod scenarios;
 mod series;
 mod strangers_read_us;
 mod totals;
+mod two_exporters;
 mod verdicts;

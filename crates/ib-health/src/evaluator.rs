@@ -20,6 +20,7 @@ use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
+use super::replica::ReplicaTotals;
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
 use super::upstream::{KnownOrigins, UpstreamSearch};
@@ -31,6 +32,8 @@ pub struct LinkEvaluator {
     pub maintenance: Vec<MaintenanceWindow>,
     /// Totals of an earlier run, with which ports start that are first seen from now on.
     pub seed: TotalsSeed,
+    /// The latest totals of a replica, which are taken over where they are higher.
+    pub replica: ReplicaTotals,
     limits: LimitTable,
     fabric: Arc<Fabric>,
     /// By port index.
@@ -177,6 +180,11 @@ impl LinkEvaluator {
                 let fastest = totals::fastest(fabric.port(port).number, status);
                 let hardware = snapshot.hardware.port(fabric.end(port));
                 let (growth, bit_errors) = tracker.update(reading, hardware, incoming, fastest);
+                if !self.replica.0.is_empty()
+                    && let Some(replica) = self.replica.0.get(&fabric.end(port))
+                {
+                    tracker.totals.raise(reading, replica, fastest);
+                }
                 found.bit_errors = bit_errors;
                 let rate = status.and_then(|status| status.width.zip(status.speed));
                 if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {

@@ -9,6 +9,7 @@ mod link;
 pub mod outage;
 mod peers;
 mod port;
+pub mod replica;
 mod reported;
 pub mod settings;
 #[cfg(any(test, feature = "testing"))]

@@ -12,6 +12,7 @@ use ib_mad::reading::{CounterSet, Raw, Totals};
 use ib_mad::{Counter, Moment, PortNumber, Reading};
 
 use super::assessment::CounterStatus;
+use super::replica::ReplicaCounter;
 
 pub use super::assessment::ResetOffsets;
 
@@ -277,6 +278,45 @@ impl PortTotals {
             // `last` may be an impossible value; the last accepted one is not.
             self.add_reset(index, if was_rejected { accepted } else { last.max(accepted) });
             self.raws[index] = 0;
+        }
+    }
+
+    /// Raises the totals to those of a replica, where it has seen more of what was counted before a reset; `reading` is
+    /// the one that was added last.
+    ///
+    /// What the replica knows is no more than the true count at the time of its value. If our value is later, and lower,
+    /// there was a reset in between: all that the replica knows was counted before it. If our value is not lower, what was
+    /// counted before the reset that the replica knows was counted before ours, too. A value that grew by more than a
+    /// counter can is that of another field of the device, which has other resets.
+    pub(crate) fn raise(
+        &mut self,
+        reading: &mut Reading<Raw>,
+        replica: &[ReplicaCounter],
+        bytes_per_second: u64,
+    ) {
+        for &ReplicaCounter { counter, offset, raw, read: [after, before] } in replica {
+            if !self.latest.contains(counter) || self.at < before {
+                continue;
+            }
+            let (index, own) = (counter as usize, self.raws[counter as usize]);
+            let seconds = self.at.since(after).as_secs_f64();
+            let offset = match raw.map(|raw| (raw, own.checked_sub(raw))) {
+                Some((raw, None)) => offset.saturating_add(raw),
+                Some((_, Some(by))) if by > max_growth(counter, bytes_per_second, seconds) => {
+                    continue;
+                }
+                Some(_) => offset,
+                // It is better than to begin without what was counted before.
+                None if self.began == self.at => offset,
+                None => continue,
+            };
+            // A counter that was set to more than its total has a negative offset.
+            let is_more = offset.cast_signed() > self.sum(index).wrapping_sub(own).cast_signed();
+            let total = offset.checked_add(own).filter(|total| counter.is_plausible(*total));
+            if let Some(total) = total.filter(|_| is_more) {
+                self.set_offset(index, offset);
+                reading.set(counter, total);
+            }
         }
     }
 
@@ -622,6 +662,65 @@ mod tests {
         readings(&mut totals, &[10, TOO_MANY]);
         totals.on_clear(ERRORS, TOO_MANY);
         assert_eq!(readings(&mut totals, &[2]), [Some(12)]);
+    }
+
+    /// What a replica knows: before its last reset, and the value that it read in second 10.
+    fn replica(offset: u64, raw: Option<u64>) -> ReplicaCounter {
+        let read = [Moment(9_500_000_000), Moment(10_000_000_000)];
+        ReplicaCounter { counter: ERRORS, offset, raw, read }
+    }
+
+    #[test]
+    fn total_rises_to_what_a_replica_has_seen() {
+        for (before, raw, known, expected) in [
+            // The replica saw more of what was counted before the same reset, or less.
+            (100, 7, replica(120, Some(5)), 127),
+            (100, 7, replica(80, Some(5)), 107),
+            // It does not know of the reset yet; its value was counted before.
+            (100, 7, replica(90, Some(60)), 157),
+            (100, 7, replica(20, Some(60)), 107),
+            // The value of another field: it cannot have grown that much since.
+            (100, 7 + (1 << 40), replica(500, Some(5)), 7 + (1 << 40)),
+            // It could not read the counter, and this is not our first reading.
+            (100, 7, replica(120, None), 107),
+            // Nothing that makes sense.
+            (100, 7, replica(u64::MAX, Some(5)), 107),
+            (100, 7, replica(u64::MAX / 2, Some(5)), 107),
+        ] {
+            let mut totals = PortTotals::default();
+            totals.update(reading(1, before, false), RATE);
+            let mut last = reading(11, raw, false);
+            let growth = totals.update_in_place(&mut last, RATE);
+            let grown = growth.get(ERRORS);
+            totals.raise(&mut last, &[known], RATE);
+            assert_eq!(last.get(ERRORS), Some(expected), "{before} {raw} {known:?}");
+            assert_eq!(totals.total(ERRORS), Some(expected), "{before} {raw} {known:?}");
+            // What the replica knows is not counted as growth: no verdict changes.
+            assert_eq!(grown, Some(if raw < before { raw } else { raw - before }));
+            // It continues from there.
+            let next = totals.update(reading(12, raw + 1, false), RATE).0;
+            assert_eq!(next.get(ERRORS), Some(expected + 1));
+        }
+    }
+
+    #[test]
+    fn first_reading_continues_the_totals_of_a_replica() {
+        for (known, expected) in
+            [(replica(120, Some(5)), 127), (replica(120, Some(60)), 187), (replica(120, None), 127)]
+        {
+            let mut totals = PortTotals::default();
+            let mut first = reading(11, 7, false);
+            totals.update_in_place(&mut first, RATE);
+            totals.raise(&mut first, &[known], RATE);
+            assert_eq!(first.get(ERRORS), Some(expected), "{known:?}");
+            assert_eq!(totals.status().resets, 0);
+        }
+        // A value that may be older than that of the replica does not decide.
+        let mut totals = PortTotals::default();
+        let mut early = reading(9, 7, false);
+        totals.update_in_place(&mut early, RATE);
+        totals.raise(&mut early, &[replica(120, Some(5))], RATE);
+        assert_eq!(early.get(ERRORS), Some(7));
     }
 
     proptest! {

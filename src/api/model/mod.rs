@@ -14,6 +14,7 @@ macro_rules! models {
 mod link;
 mod module;
 mod node;
+mod totals;
 
 use std::borrow::Cow;
 
@@ -22,6 +23,7 @@ use ib_health::Verdict;
 pub use link::*;
 pub use module::*;
 pub use node::*;
+pub use totals::*;
 
 /// A value of a small enumeration; constants are borrowed.
 pub type Label = Cow<'static, str>;

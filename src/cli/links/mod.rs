@@ -272,7 +272,7 @@ fn for_single_run(fabric: &FabricSettings, duration: Duration) -> FabricSettings
     let longest = if duration.is_zero() { Duration::MAX } else { duration / 4 };
     let longest = longest.max(Duration::from_secs(1));
     let interval = fabric.interval.min(longest);
-    FabricSettings { interval, clear_saturated: false, ..fabric.clone() }
+    FabricSettings { interval, clear_saturated: false, totals_from: None, ..fabric.clone() }
 }
 
 /// Waits until each fabric was swept, and the time is over.

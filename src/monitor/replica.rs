@@ -1,0 +1,130 @@
+//! The totals of a replica, another exporter of the same fabric: requested on a thread of its own, every 15 s or once per
+//! sweep interval. The thread that sweeps takes the latest response and never waits for one, except before its first sweep:
+//! so that totals do not start lower than those of the replica.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use crate::api::model::Totals;
+use crate::api::totals::{TOTALS, replica_totals};
+use crate::remote::Remote;
+use ib_health::replica::ReplicaTotals;
+use ib_mad::Moment;
+
+/// The time limit of a request.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the first sweep waits for the first response.
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest time between two requests: the sooner after a reset both know of it, the better.
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// The largest response: 160,000 ports that were all reset, with 30 counters each, take 150 MB.
+const MAX_BODY: u64 = 256 << 20;
+
+/// A response, and when it was requested and received.
+struct Fetched {
+    totals: Totals,
+    at: [Instant; 2],
+}
+
+#[derive(Default)]
+struct Latest {
+    fetched: Option<Fetched>,
+    /// Whether the first request has ended.
+    tried: bool,
+}
+
+/// The totals of one fabric's replica.
+pub(super) struct Replica {
+    fabric: String,
+    latest: Arc<Mutex<Latest>>,
+    /// Until the thread is started, which is after the process was sandboxed.
+    start: Option<(Remote, Duration)>,
+}
+
+impl std::fmt::Debug for Replica {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replica").field("fabric", &self.fabric).finish_non_exhaustive()
+    }
+}
+
+impl Replica {
+    pub(super) fn new(remote: Remote, fabric: String, interval: Duration) -> Self {
+        Replica { fabric, latest: Arc::default(), start: Some((remote, interval.min(INTERVAL))) }
+    }
+
+    /// Starts the thread. It ends when this is dropped.
+    pub(super) fn start(&mut self) {
+        let Some((remote, interval)) = self.start.take() else { return };
+        let (latest, fabric) = (Arc::downgrade(&self.latest), self.fabric.clone());
+        let run = move || poll(&remote, &fabric, interval, &latest);
+        if let Err(error) = std::thread::Builder::new().name("totals".into()).spawn(run) {
+            tracing::warn!(fabric = self.fabric, %error, "cannot start the thread that requests totals");
+            self.latest.lock().unwrap_or_else(PoisonError::into_inner).tried = true;
+        }
+    }
+
+    /// Whether the first request has ended.
+    pub(super) fn was_tried(&self) -> bool {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).tried
+    }
+
+    /// The latest response, once; `now` is the time of our own clock.
+    pub(super) fn take(&self, now: Moment) -> Option<ReplicaTotals> {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).fetched.take();
+        let Fetched { totals, at } = latest?;
+        Some(replica_totals(&totals, &self.fabric, at.map(|at| now.before(at.elapsed()))))
+    }
+}
+
+/// Requests the totals until their reader is gone.
+fn poll(remote: &Remote, fabric: &str, interval: Duration, latest: &Weak<Mutex<Latest>>) {
+    let mut problem: Option<String> = None;
+    loop {
+        let began = Instant::now();
+        let found = request(remote, fabric);
+        let at = [began, Instant::now()];
+        let name = remote.name();
+        match &found {
+            Ok(_) if problem.take().is_some() => {
+                tracing::info!(fabric, "{name}: totals received again")
+            }
+            Err(error) if problem.as_ref() != Some(error) => {
+                tracing::warn!(
+                    fabric,
+                    "{name}{TOTALS}: {error}; totals continue without those of the other exporter"
+                );
+                problem = Some(error.clone());
+            }
+            _ => {}
+        }
+        let Some(latest) = latest.upgrade() else { return };
+        let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.tried = true;
+        if let Ok(totals) = found {
+            latest.fetched = Some(Fetched { totals, at });
+        }
+        drop(latest);
+        std::thread::sleep(interval.saturating_sub(began.elapsed()).max(Duration::from_secs(1)));
+    }
+}
+
+fn request(remote: &Remote, fabric: &str) -> Result<Totals, String> {
+    let read = || {
+        let mut response = remote.get(TOTALS).query("fabric", fabric).call()?;
+        let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
+        Ok((response.status().as_u16(), body))
+    };
+    let (status, body) = read().map_err(|error: ureq::Error| Remote::reason(&error))?;
+    match status {
+        200 => serde_json::from_slice(&body)
+            .map_err(|error| format!("the response has no totals ({error})")),
+        401 => {
+            Err("login required: use https://USER@HOST and --fabric.totals-password-file".into())
+        }
+        400 => Err(crate::history_client::one_line(&String::from_utf8_lossy(&body))),
+        status => Err(format!("HTTP status {status}")),
+    }
+}
