@@ -2,9 +2,9 @@
 //!
 //! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it starts no
 //! programs, opens no connections (except to another exporter, for its totals), and needs no capability (except to read
-//! modules). So the kernel keeps a process that a hostile MAD, file or
-//! request has taken over from the rest of the host (landlock(7), capabilities(7), `PR_SET_NO_NEW_PRIVS`). Threads
-//! inherit the restrictions, which cannot be removed again, so they are applied before the first thread starts.
+//! modules). So the kernel keeps a process that a hostile MAD, file or request has taken over from the rest of the host
+//! (landlock(7), capabilities(7), `PR_SET_NO_NEW_PRIVS`). Threads inherit the restrictions, which cannot be removed again,
+//! so they are applied before the first thread starts.
 //!
 //! An old kernel applies those that it has. Failures here do not stop the program.
 

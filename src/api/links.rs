@@ -229,7 +229,7 @@ fn called(observation: &Observation, filter: &Filter) -> Option<Vec<bool>> {
     Some(snapshot.fabric.nodes.iter().map(|node| node.is_called(name)).collect())
 }
 
-impl<'a> LinkList<'a> {
+impl LinkList<'_> {
     fn iter(&self) -> impl Iterator<Item = Link> {
         let (view, suspect) = (FabricView::new(self.observation), self.suspect);
         with_findings(self.observation).filter_map(move |(cable, _, assessment)| {

@@ -89,7 +89,7 @@ fn poll(remote: &Remote, fabric: &str, interval: Duration, latest: &Weak<Mutex<L
         let name = remote.name();
         match &found {
             Ok(_) if problem.take().is_some() => {
-                tracing::info!(fabric, "{name}: totals received again")
+                tracing::info!(fabric, "{name}: totals received again");
             }
             Err(error) if problem.as_ref() != Some(error) => {
                 tracing::warn!(

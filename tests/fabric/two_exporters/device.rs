@@ -43,6 +43,7 @@ impl Device {
         }
     }
 
+    #[expect(clippy::cast_sign_loss, reason = "a mean is not negative")]
     pub fn count(&mut self, now: u64, rng: &mut Rng) {
         if now < self.silent_until {
             return;

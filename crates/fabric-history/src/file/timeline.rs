@@ -139,8 +139,8 @@ impl Timeline {
 
 fn name_at(names: &[Named], began: i64) -> (&str, Option<&str>) {
     let after = names.partition_point(|(since, ..)| *since <= began);
-    let named = names.get(after.saturating_sub(1));
-    named.map_or(("", None), |(_, name, host)| (name, host.as_deref()))
+    let latest = names.get(after.saturating_sub(1));
+    latest.map_or(("", None), |(_, name, host)| (name, host.as_deref()))
 }
 
 fn state(changes: &Changes, id: u32, began: i64) -> State {
