@@ -102,8 +102,12 @@ fn import_equals_a_scrape() {
             let (ours, theirs) = (vector(&exported, query, at), vector(&live, query, at));
             let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
             for key in keys {
-                if ours.get(key) != theirs.get(key) {
-                    let (ours, theirs) = (ours.get(key), theirs.get(key));
+                let (ours, theirs) = (ours.get(key), theirs.get(key));
+                // A scrape leaves some counters out while they are 0, and so misses the first increase of causes.
+                let number = |it: Option<&String>| it.map_or(0.0, |it| it.parse::<f64>().unwrap());
+                let is_left_out = theirs.is_none() && number(ours) == 0.0
+                    || is_cause(query) && number(theirs) <= number(ours);
+                if ours != theirs && !is_left_out {
                     others.push(format!("{query} at {minute} min: {key}: {ours:?} {theirs:?}"));
                 }
                 compared += 1;
@@ -128,6 +132,15 @@ fn import_equals_a_scrape() {
     let at = seconds(wall(minutes(20)));
     assert_eq!(vector(&exported, joined, at), vector(&live, joined, at));
     assert!(!vector(&exported, joined, at).is_empty());
+}
+
+/// Whether a query is the increase of a cause of errors or discards.
+fn is_cause(query: &str) -> bool {
+    let row = |counter: Counter| counter.row();
+    Counter::all().map(row).any(|row| {
+        query == format!("increase(infiniband_port_{}_total[10m])", row.metric)
+            && row.fields.iter().all(|field| field.attribute.is_details())
+    })
 }
 
 fn assert_families_stand_together(text: &str) {
