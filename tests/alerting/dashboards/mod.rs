@@ -398,9 +398,9 @@ fn descriptions_name_the_groups_that_are_not_lean() {
     let mut wrong = Vec::new();
     for (file, board) in dashboards().into_iter().filter(|(file, _)| file != "host") {
         for panel in panels(&board) {
-            let selectors = list(panel, "targets").iter().flat_map(|target| {
-                promql::selectors(&filled(text(target, "expr"))).unwrap()
-            });
+            let selectors = list(panel, "targets")
+                .iter()
+                .flat_map(|target| promql::selectors(&filled(text(target, "expr"))).unwrap());
             let needs: BTreeSet<String> = (selectors.filter_map(|it| group(&it.metric)))
                 .filter(|group| !promql::is_lean(group))
                 .collect();
