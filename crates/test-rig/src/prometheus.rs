@@ -45,15 +45,28 @@ impl Prometheus {
     /// Starts one without targets, whose storage has the samples of an OpenMetrics file.
     pub fn stored(write: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
+        Self::with_samples(dir, write)
+    }
+
+    /// Restarts it with the samples of another file as well.
+    #[must_use]
+    pub fn stored_too(self, write: impl FnOnce(&Path)) -> Self {
+        let Self { mut running, dir, .. } = self;
+        running.stop();
+        Self::with_samples(dir, write)
+    }
+
+    fn with_samples(dir: tempfile::TempDir, write: impl FnOnce(&Path)) -> Self {
         let file = dir.path().join("samples.txt");
         write(&file);
         let made = Command::new(require("promtool"))
             .args(["tsdb", "create-blocks-from", "openmetrics"])
-            .args([file, dir.path().join("data")])
+            .args([&file, &dir.path().join("data")])
             .output()
             .unwrap();
         let said = [made.stdout, made.stderr].concat();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&said));
+        std::fs::remove_file(file).unwrap();
         let setup = Setup {
             jobs: Vec::new(),
             interval: Duration::from_secs(15),

@@ -1,7 +1,8 @@
 //! PromQL: what an expression names, and what the exporter has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use fabric_exporter::metrics::selection::{Group, Profile};
 use promql_parser::label::MatchOp;
 use promql_parser::parser::{self, Expr, VectorSelector};
 use promql_parser::util::{ExprVisitor, walk_expr};
@@ -92,21 +93,29 @@ pub fn queries(template: &str) -> Result<Vec<String>, String> {
 
 /// The exporter's metrics, as docs/metrics.md and the drivers' tables list them, by the names of their samples.
 pub fn exported() -> BTreeSet<String> {
+    groups().into_keys().collect()
+}
+
+/// The group of each of these metrics, where it is not that of a host's own device.
+pub fn groups() -> BTreeMap<String, String> {
     let page = reference::page();
-    let mut names: BTreeSet<String> = reference::driver_names().collect();
+    let mut groups: BTreeMap<String, String> =
+        reference::driver_names().map(|name| (name, Group::Host.label().to_owned())).collect();
     for line in page.lines() {
-        let Some((name, rest)) = line.strip_prefix("| `").and_then(|rest| rest.split_once("` | "))
-        else {
-            continue;
-        };
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let name = cells[0].strip_prefix("| `").and_then(|rest| rest.strip_suffix('`'));
+        let (Some(name), [_, kind, group, ..]) = (name, &cells[..]) else { continue };
         if !["infiniband_", "fabric_exporter_", "process_"].iter().any(|it| name.starts_with(it)) {
             continue; // not a table of metrics
         }
-        if rest.starts_with("histogram |") {
-            names.extend(["_bucket", "_sum", "_count"].map(|part| format!("{name}{part}")));
-        } else {
-            names.insert(name.to_owned());
-        }
+        let parts: &[&str] =
+            if *kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+        groups.extend(parts.iter().map(|part| (format!("{name}{part}"), (*group).to_owned())));
     }
-    names
+    groups
+}
+
+/// Whether a metric is one of the profile `lean`: all but those of some groups.
+pub fn is_lean(group: &str) -> bool {
+    Profile::Lean.groups().iter().any(|it| it.label() == group)
 }

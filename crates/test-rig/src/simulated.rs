@@ -206,6 +206,11 @@ impl Simulated {
         self.gate.wait_reached();
     }
 
+    /// The virtual time that has passed.
+    pub fn passed(&self) -> Duration {
+        self.gate.until().since(Moment::default())
+    }
+
     /// The latest published observation.
     pub fn observation(&self) -> Arc<Observation> {
         Arc::clone(&self.seen.borrow().fabrics[0])
@@ -223,7 +228,7 @@ impl Simulated {
 
     /// The response to a scrape at the present virtual time.
     pub fn scrape(&self) -> String {
-        self.scrape_at(self.began + self.gate.until().since(Moment::default()))
+        self.scrape_at(self.began + self.passed())
     }
 
     /// The response to a scrape at a time of day, independent of the virtual time.

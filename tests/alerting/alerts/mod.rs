@@ -1,6 +1,7 @@
 //! The rules in alerts/: promtool runs their unit tests, and each alert has what an on-call engineer needs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod lean;
 mod proofs;
 mod table;
 
@@ -289,7 +290,10 @@ fn one_cable_sends_one_page() {
     }
 }
 
+/// Links, nodes, subnet managers, congestion, hosts and the exporter itself.
 #[test]
-fn alert_table_is_made_from_the_rules() {
-    table::agrees(&rules::alerts());
+fn alert_table_is_made_from_the_rules_and_most_alerts_need_only_lean_metrics() {
+    let (alerts, needs) = (rules::alerts(), lean::needs());
+    lean::assert_few(&needs, &alerts);
+    table::agrees(&alerts, |alert| lean::cell(&needs, alert));
 }

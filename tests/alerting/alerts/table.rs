@@ -43,8 +43,9 @@ fn in_words(template: &str) -> String {
     words + rest
 }
 
-fn made(alerts: &[AlertRule]) -> String {
-    let mut table = "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
+fn made(alerts: &[AlertRule], needs: impl Fn(&AlertRule) -> String) -> String {
+    let mut table =
+        "| alert | severity | when | for | needs group |\n|---|---|---|---|---|\n".to_owned();
     // The most severe alerts come first.
     let mut alerts: Vec<(&AlertRule, String)> =
         alerts.iter().map(|alert| (alert, runbook(&alert.name).unwrap().0)).collect();
@@ -67,15 +68,16 @@ fn made(alerts: &[AlertRule]) -> String {
         let anchor = name.to_lowercase();
         let _ = writeln!(
             table,
-            "| [`{name}`](../alerts/{file}#{anchor}){view} | {severity} | {when} | {wait} |"
+            "| [`{name}`](../alerts/{file}#{anchor}){view} | {severity} | {when} | {wait} | {} |",
+            needs(alert)
         );
     }
     table
 }
 
-/// Panics unless the page has the table; `UPDATE_DOCS=1` writes it.
-pub fn agrees(alerts: &[AlertRule]) {
-    let made = made(alerts);
+/// Panics unless the page has the table, with the groups that each alert needs; `UPDATE_DOCS=1` writes it.
+pub fn agrees(alerts: &[AlertRule], needs: impl Fn(&AlertRule) -> String) {
+    let made = made(alerts, needs);
     let page = text(&path(PAGE));
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (there, after) = rest.split_once(END).unwrap();

@@ -22,17 +22,11 @@ fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The texts of rule files: our basic ones, and the given ones. Missing objects are remembered for seconds
-/// instead of minutes, to keep the tests short.
+/// The texts of rule files. Missing objects are remembered for seconds instead of minutes, to keep the tests short.
 fn rules(compat: &[&str]) -> Vec<String> {
-    let ours = ["alerts/nodes.rules.yml", "alerts/ports.rules.yml"].map(str::to_owned);
-    let compat = compat.iter().map(|name| format!("alerts/compat/{name}.rules.yml"));
-    let text = |file: String| std::fs::read_to_string(root(&file)).unwrap();
-    ours.into_iter()
-        .map(text)
-        .map(|it| it.replace("[5m]", "[5s]"))
-        .chain(compat.map(text))
-        .collect()
+    let file = |name: &&str| root(&format!("alerts/compat/{name}.rules.yml"));
+    let text = |file: PathBuf| std::fs::read_to_string(file).unwrap().replace("[5m]", "[5s]");
+    compat.iter().map(file).map(text).collect()
 }
 
 /// A Prometheus with these jobs and rules; it scrapes and evaluates every second.

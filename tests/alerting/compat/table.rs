@@ -143,11 +143,22 @@ fn sample_name(counter: Counter) -> String {
 /// changes from the sweep's to the host's would go down, which `rate()` takes for a
 /// counter reset.
 fn fabric_ports() -> String {
-    "  fabric_guid_port:infiniband_port_info:topk1{device=\"\", node_type=~\"switch|ca|aggregation_node\"}\n\
-     or\n\
-     \x20 fabric_guid_port:infiniband_port_info:topk1{device!=\"\", node_type=\"ca\"}\n\
-     \x20 unless on (fabric) max_over_time(fabric_exporter_sweeps_total[1h])\n\
-     \x20 unless on (fabric, guid, port) infiniband_device_port_info{link_layer=~\".+\", link_layer!=\"InfiniBand\"}"
+    "  topk by (fabric, guid, port) (1,
+    max by (fabric, guid, port, node, node_type, peer_guid, peer_port, peer_node, speed, width)
+      (last_over_time(infiniband_port_info{node_type=~\"switch|ca|aggregation_node\"}[5m]))
+  )
+or
+  topk by (fabric, guid, port) (1,
+    max by (fabric, guid, port, device, node, node_type, speed, width) (
+      last_over_time(infiniband_device_port_info{link_layer=~\"InfiniBand|\", guid!=\"0x0000000000000000\"}[5m])
+      * on (fabric, guid, device) group_left (node, node_type)
+        topk by (fabric, guid, device) (1,
+          max by (fabric, guid, device, node, node_type)
+            (last_over_time(infiniband_device_info{node_type=\"ca\"}[5m]))
+        )
+    )
+  )
+  unless on (fabric) max_over_time(fabric_exporter_sweeps_total[1h])"
         .to_owned()
 }
 

@@ -4,11 +4,6 @@ use std::fmt::Write;
 
 use crate::compat::table::{Exporter, Per, Row, Rule, exporters};
 
-/// The option that a rule file needs, if any.
-fn needs(exporter: &Exporter) -> &'static str {
-    if exporter.helpers.is_empty() { "" } else { "ports.rules.yml" }
-}
-
 /// The text of an exporter's rule file.
 pub fn rules(exporter: &Exporter) -> String {
     let mut text = format!(
@@ -16,9 +11,6 @@ pub fn rules(exporter: &Exporter) -> String {
          # Generated from tests/alerting/compat/table.rs by `make docs`; README.md lists the differences and the cost.\n",
         exporter.title
     );
-    if !needs(exporter).is_empty() {
-        let _ = writeln!(text, "# Needs ../{}.", needs(exporter));
-    }
     let _ =
         write!(text, "groups:\n  - name: fabric-exporter-compat-{}\n    rules:\n", exporter.name);
     for (comment, rule) in &exporter.helpers {
@@ -56,16 +48,13 @@ describes the migration. For new dashboards use [our own names](../../docs/metri
 
 ## Load
 
-Load the one file that you need, and the file that it builds on. `alerts/*.rules.yml` does not include them.
+Load the one file that you need. `alerts/*.rules.yml` does not include them, and they need none of those. They need the
+metrics of the profile `full`, which is the default.
 
 ```yaml
 rule_files:
-- /etc/prometheus/fabric-exporter/*.rules.yml
 - /etc/prometheus/fabric-exporter/compat/treydock.rules.yml
 ```
-
-From `ports.rules.yml` they use only `fabric_guid_port:infiniband_port_info:topk1`, its first rule. To load none
-of our alerts, copy that rule into a file of your own.
 
 ";
 
@@ -99,16 +88,12 @@ const HOW: &str = "\
 pub fn page() -> String {
     let exporters = exporters();
     let mut page = INTRODUCTION.to_owned();
-    page.push_str("| file | exporter | also needs | names |\n|---|---|---|---|\n");
+    page.push_str("| file | exporter | names |\n|---|---|---|\n");
     for exporter in &exporters {
         let names: usize = exporter.rows.iter().map(|row| row.rules.len()).sum();
-        let needs = match needs(exporter) {
-            "" => "nothing".to_owned(),
-            file => format!("[`{file}`](../{file})"),
-        };
         let _ = writeln!(
             page,
-            "| [`{name}.rules.yml`]({name}.rules.yml) | {} | {needs} | {names} |",
+            "| [`{name}.rules.yml`]({name}.rules.yml) | {} | {names} |",
             exporter.title,
             name = exporter.name
         );

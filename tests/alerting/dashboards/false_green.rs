@@ -127,6 +127,7 @@ fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String>
     let node = situations::BAD_PORT.split('[').next().unwrap();
     let end = if variables["node_a"] == node { "guid_a" } else { "guid_b" };
     variables.insert("switch", variables[end].clone());
+    variables.insert("worst", variables["link"].clone());
     variables
 }
 
