@@ -53,11 +53,12 @@ impl WebApp {
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
             .merge(pages::router())
-            .with_state(self)
+            .with_state(self.clone())
             .merge(api)
             .fallback(not_found)
             // Of all routes above.
             .method_not_allowed_fallback(method_not_allowed)
+            .layer(middleware::from_fn_with_state(self, pages::frame))
             .layer(middleware::from_fn(require_host))
     }
 }

@@ -30,6 +30,8 @@ pub const RUNBOOKS: &str = "/runbooks";
 pub const RUNBOOK: &str = "/runbooks/{alert}";
 /// The style sheet of all pages.
 pub const STYLE: &str = "/-/style.css";
+/// The icon of all pages.
+pub const ICON: &str = "/-/icon.svg";
 /// The characters to escape in a device's name in a fragment; the kernel's own names need no escape.
 const IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
@@ -91,8 +93,9 @@ mod tests {
     /// The telemetry path must not be one of these.
     #[test]
     fn page_paths_are_reserved_in_the_config() {
-        let pages =
-            [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, RUNBOOKS, RUNBOOK, STYLE];
+        let pages = [
+            LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, RUNBOOKS, RUNBOOK, STYLE, ICON,
+        ];
         for path in pages {
             let first = path.split('/').nth(1).unwrap();
             assert!(crate::config::RESERVED_PATHS.contains(&first), "{path}");

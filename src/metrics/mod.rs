@@ -219,6 +219,11 @@ impl Exposition {
         host.and_then(|host| host.problem().map(str::to_owned))
     }
 
+    /// How many links are bad, by the sweeps that are recent at a time; `None` if none is.
+    pub fn bad_links(&self, now: SystemTime) -> Option<u64> {
+        self.summaries.iter().filter_map(|summary| summary.bad_links(now)).reduce(|a, b| a + b)
+    }
+
     /// The state snapshot that was rendered.
     pub fn board(&self) -> &SharedState {
         &self.board

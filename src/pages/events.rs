@@ -16,7 +16,7 @@ use fabric_history::{EventKind, Reader, Source};
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::{Answer, Page, Problem, QueryParams, address, components};
+use super::{Answer, Live, Page, Problem, QueryParams, address, components};
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -205,7 +205,7 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
             Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, several_fabrics)) },
         }
     };
-    let page = Page::new(TITLE, address::EVENTS, main);
+    let page = Page::new(TITLE, address::EVENTS, main).live(Live::Offered);
     Ok(match answer {
         Err(NoHistory::Unavailable(_)) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
         _ => page.respond(),

@@ -18,7 +18,7 @@ use ib_health::Verdict;
 
 use super::components::{self, count, label_text, plural, verdict};
 use super::{
-    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
 };
 
 /// The links on a page.
@@ -79,7 +79,9 @@ pub(super) async fn links(State(app): State<WebApp>, query: QueryResult) -> Answ
             text: &query.text,
         };
         let (found, links) = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
-        Page::new(title, address::LINKS, page(&query, board, found, &links)).respond()
+        Page::new(title, address::LINKS, page(&query, board, found, &links))
+            .live(Live::Offered)
+            .respond()
     };
     Ok(render(page).await)
 }
@@ -152,7 +154,7 @@ pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Res
         }
         let main = search_page(&result, not_swept(&exposition.board().fabrics, None));
         let page = Page::new("Search", address::SEARCH, main);
-        Page { search_text: &result.query, ..page }.respond()
+        Page { search_text: result.query, ..page }.respond()
     })
     .await
 }

@@ -14,7 +14,7 @@ use crate::server::WebApp;
 
 use super::components::{self, count, plural};
 use super::{
-    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
 };
 
 /// The modules on a page.
@@ -207,7 +207,9 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
     let page = move || {
         let fabrics = &exposition.board().fabrics;
         let rows = query.rows(fabrics);
-        Page::new(title, address::MODULES, page(&query, fabrics, &rows)).respond()
+        Page::new(title, address::MODULES, page(&query, fabrics, &rows))
+            .live(Live::Offered)
+            .respond()
     };
     Ok(render(page).await)
 }

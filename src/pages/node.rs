@@ -21,7 +21,7 @@ use ib_mad::{Counter, Guid, PortNumber};
 use super::components::{self, bit_rate, plural};
 use super::events::{self, WindowChoice};
 use super::{
-    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
 };
 
 const MAX_EVENTS: usize = 50;
@@ -59,7 +59,7 @@ pub async fn get(
             }
         }
     };
-    Ok(Page::new(&detail.node.node, "", main).respond())
+    Ok(Page::new(&detail.node.node, "", main).live(Live::Yes).respond())
 }
 
 /// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
@@ -228,7 +228,7 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
         let overview = overview(app.exposition().board());
         let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "; always off in a demo)." } };
         let main = overview.host.as_ref().map_or_else(off, host_page);
-        Page::new("This host’s devices", address::HOST, main).respond()
+        Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
     })
     .await
 }

@@ -17,7 +17,7 @@ use fabric_observation::{MonitorStats, SharedState};
 
 use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{NOT_YET, Page, address, node, not_swept, render};
+use super::{Live, NOT_YET, Page, address, node, not_swept, render};
 
 const MAX_EVENTS: usize = 10;
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
@@ -35,7 +35,7 @@ pub(super) async fn get(State(app): State<WebApp>) -> Response {
     .await;
     render(move || {
         let main = page(app.exposition().board(), &events, &app.telemetry_path);
-        Page::new("Overview", address::OVERVIEW, main).respond()
+        Page::new("Overview", address::OVERVIEW, main).live(Live::Yes).respond()
     })
     .await
 }

@@ -20,7 +20,9 @@ use fabric_history::{Reader, Source, plot};
 use ib_fabric::topology::{End, LinkId};
 
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{Answer, Page, Problem, QueryParams, address, check_fabric, components, not_swept};
+use super::{
+    Answer, Live, Page, Problem, QueryParams, address, check_fabric, components, not_swept,
+};
 
 pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: QueryResult) -> Answer {
     let id = id.parse::<LinkId>().map_err(|_| {
@@ -58,7 +60,7 @@ pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: Query
         (ports::ends(&link, &clock))
         (ports::counters(&link, &clock))
     };
-    Ok(Page::new(&title, address::LINKS, main).respond())
+    Ok(Page::new(&title, address::LINKS, main).live(Live::Yes).respond())
 }
 
 fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {

@@ -12,7 +12,9 @@ use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{Answer, Page, QueryParams, address, check_fabric, components, not_swept, render};
+use super::{
+    Answer, Live, Page, QueryParams, address, check_fabric, components, not_swept, render,
+};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
@@ -39,7 +41,7 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
                 None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
             }
         };
-        Page::new("Topology", address::TOPOLOGY, main).respond()
+        Page::new("Topology", address::TOPOLOGY, main).live(Live::Yes).respond()
     };
     Ok(render(page).await)
 }
