@@ -8,6 +8,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub const OVERVIEW: &str = "/";
 /// The list of links: `?fabric=NAME&verdict=bad`.
 pub const LINKS: &str = "/links";
+/// The list of switches: `?fabric=NAME&sort=utilization`.
+pub const SWITCHES: &str = "/switches";
+/// The list of hosts.
+pub const HOSTS: &str = "/hosts";
+/// The traffic of a fabric: `?fabric=NAME`.
+pub const TRAFFIC: &str = "/traffic";
 /// A link, by its id: `/link/0x…:5-0x…:1?fabric=NAME`.
 pub const LINK: &str = "/link/{link}";
 /// A node, by its GUID: `/node/0x…?fabric=NAME`.
@@ -94,7 +100,8 @@ mod tests {
     #[test]
     fn page_paths_are_reserved_in_the_config() {
         let pages = [
-            LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, RUNBOOKS, RUNBOOK, STYLE, ICON,
+            LINKS, SWITCHES, HOSTS, MODULES, TRAFFIC, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST,
+            SEARCH, RUNBOOKS, RUNBOOK, STYLE, ICON,
         ];
         for path in pages {
             let first = path.split('/').nth(1).unwrap();

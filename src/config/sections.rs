@@ -22,8 +22,9 @@ use super::options::{
 };
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 11] = [
-    "-", "api", "events", "host", "link", "links", "node", "port", "runbooks", "search", "topology",
+pub const RESERVED_PATHS: [&str; 15] = [
+    "-", "api", "events", "host", "hosts", "link", "links", "modules", "node", "port", "runbooks",
+    "search", "switches", "topology", "traffic",
 ];
 
 impl WebOptions {

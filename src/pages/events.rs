@@ -31,16 +31,21 @@ pub struct WindowChoice {
 }
 
 impl WindowChoice {
+    pub const HOUR: WindowChoice = WindowChoice::hours("1h", "hour", 1);
     pub const HOURS_6: WindowChoice = WindowChoice::hours("6h", "6 hours", 6);
     pub const DAY: WindowChoice = WindowChoice::hours("24h", "24 hours", 24);
     pub const WEEK: WindowChoice = WindowChoice::hours("7d", "7 days", 7 * 24);
     pub const MONTH: WindowChoice = WindowChoice::hours("30d", "30 days", 30 * 24);
     /// All choices, the shortest first.
     pub const ALL: [WindowChoice; 5] =
-        [Self::hours("1h", "hour", 1), Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
+        [Self::HOUR, Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
 
     const fn hours(name: &'static str, label: &'static str, hours: u64) -> Self {
         WindowChoice { name, label, length: Duration::from_secs(hours * 3_600) }
+    }
+
+    pub fn length(self) -> Duration {
+        self.length
     }
 
     /// The choice that the query names, or the default.

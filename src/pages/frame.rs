@@ -38,9 +38,11 @@ const LONGEST: Duration = Duration::from_secs(300);
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const NAVIGATION: [(&str, &str); 6] = [
+const NAVIGATION: [(&str, &str); 8] = [
     (address::OVERVIEW, "Overview"),
     (address::LINKS, "Links"),
+    (address::SWITCHES, "Switches"),
+    (address::HOSTS, "Hosts"),
     (address::TOPOLOGY, "Topology"),
     (address::MODULES, "Modules"),
     (address::EVENTS, "Events"),

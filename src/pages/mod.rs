@@ -5,11 +5,11 @@ mod components;
 mod events;
 mod frame;
 mod link;
-mod lists;
-mod modules;
+mod list;
 mod node;
 mod overview;
 mod runbooks;
+mod search;
 mod topology;
 
 use std::sync::LazyLock;
@@ -31,9 +31,11 @@ pub(crate) use frame::frame;
 pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
-        .route(address::LINKS, get(lists::links))
-        .route(address::MODULES, get(modules::get))
-        .route(address::SEARCH, get(lists::search))
+        .route(address::LINKS, get(list::links::get))
+        .route(address::SWITCHES, get(list::nodes::switches))
+        .route(address::HOSTS, get(list::nodes::hosts))
+        .route(address::MODULES, get(list::modules::get))
+        .route(address::SEARCH, get(search::search))
         .route(address::HOST, get(node::host))
         .route(address::LINK, get(link::get))
         .route(address::NODE, get(node::get))

@@ -1,6 +1,7 @@
 //! `/node/{guid}`: a node and its ports; `/port/{guid}/{port}`, which redirects to a link or a port; and `/host`: the
 //! devices of this host.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
@@ -14,7 +15,9 @@ use crate::api::ports::node_by_guid;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
-use fabric_history::source::EventFilter;
+use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
+use fabric_history::{Reader, Source, plot};
+use ib_fabric::topology::End;
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortNumber};
 
@@ -26,6 +29,9 @@ use super::{
 
 const MAX_EVENTS: usize = 50;
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
+const TRAFFIC_WINDOW: WindowChoice = WindowChoice::HOUR;
+/// The values of a sparkline: one a minute.
+const SPARKS: usize = 60;
 
 pub async fn get(
     State(app): State<WebApp>,
@@ -34,18 +40,24 @@ pub async fn get(
 ) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let events = events::run(&app.history, move |reader| {
+    let ends: Vec<End> = detail.ports.iter().map(|port| (guid, port.name.port)).collect();
+    let past = events::run(&app.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
         let in_fabric = |event: &Event| event.fabric == fabric;
-        Ok(reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?)
+        let events = reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?;
+        Ok((events, traffic_of(reader, &ends, &fabric)?))
     })
     .await;
+    let (events, past) = match past {
+        Ok((events, traffic)) => (Ok(events), traffic),
+        Err(why) => (Err(why), Past::default()),
+    };
     let clock = LocalClock::now();
     let main = html! {
         (gist(&detail))
         (facts(&detail, &clock))
-        (ports(&detail))
+        (ports(&detail, &past))
         h2 { "Events" }
         @match &events {
             Err(why) => (why),
@@ -60,6 +72,37 @@ pub async fn get(
         }
     };
     Ok(Page::new(&detail.node.node, "", main).live(Live::Yes).respond())
+}
+
+/// The bytes that ports sent and received in the last hour, in [`SPARKS`] equal periods, by port number.
+type Past = BTreeMap<PortNumber, [Vec<f64>; 2]>;
+
+fn traffic_of(reader: &Reader, ends: &[End], fabric: &str) -> Result<Past, SourceError> {
+    let window = TRAFFIC_WINDOW.until_now(reader)?;
+    let mut past = Past::new();
+    for series in reader.series(ends, SeriesDetail::All, window)? {
+        let direction = match series.counter {
+            Counter::XmitData => 0,
+            Counter::RcvData => 1,
+            _ => continue,
+        };
+        if series.port.fabric == fabric {
+            let of_port = past.entry(series.port.port).or_default();
+            of_port[direction] = plot::resample(&series.steps, window, SPARKS);
+        }
+    }
+    Ok(past)
+}
+
+/// What a port sent or received in the last hour: the direction with more of it.
+fn sparkline(port: &Port, past: &Past) -> Markup {
+    let Some(of_port) = past.get(&port.name.port) else { return html! {} };
+    let sum = |bytes: &[f64]| bytes.iter().sum::<f64>();
+    let is_sender = sum(&of_port[0]) >= sum(&of_port[1]);
+    let (bytes, word) = if is_sender { (&of_port[0], "sent") } else { (&of_port[1], "received") };
+    let seconds = TRAFFIC_WINDOW.length().as_secs_f64() / SPARKS as f64;
+    let most = bytes.iter().copied().fold(0.0, f64::max) / seconds;
+    components::sparkline(bytes, &format!("{word}, up to {}", components::traffic(most)))
 }
 
 /// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
@@ -117,8 +160,8 @@ fn gist(detail: &NodeDetail) -> Markup {
                 ("hidden", false) => strong { "down: behind a node that does not respond" },
                 _ => strong { "down: missing from the fabric" },
             }
-            @if let Some(worst) = node.verdicts.worst() {
-                " · worst link " (components::verdict(worst.label()))
+            @if let Some(worst) = node.verdicts.worst_shown() {
+                " · worst link " (components::verdict(worst))
             }
         }
         p .quiet {
@@ -171,28 +214,30 @@ fn fans(node: &Node) -> Markup {
     }
 }
 
-fn ports(detail: &NodeDetail) -> Markup {
+fn ports(detail: &NodeDetail, past: &Past) -> Markup {
     html! {
         h2 { "Ports" }
-        div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
+        div .wide tabindex="0" role="group" aria-label="Ports" { table .stack.ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
                 th scope="col" { "Verdict" }
+                th .n scope="col" { abbr title="Sent, and the share of the bandwidth" { "Tx" } } th .n scope="col" { abbr title="Received, and the share of the bandwidth" { "Rx" } }
+                @if !past.is_empty() { th scope="col" { "Last hour" } }
                 th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
                 th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
             } }
-            tbody { @for port in &detail.ports { (port_row(detail, port)) } }
+            tbody { @for port in &detail.ports { (port_row(detail, port, past)) } }
         } }
     }
 }
 
-fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
+fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
     let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
     html! {
         tr #{ "port-" (port.name.port) } {
-            th .n scope="row" { (port.name.port) }
-            td {
+            th .n scope="row" data-label="Port" { (port.name.port) }
+            td data-label="Neighbor" {
                 @match &port.peer {
                     None => span .quiet { "not connected" },
                     Some(peer) => {
@@ -201,24 +246,27 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
                     }
                 }
             }
-            td {
+            td data-label="State" {
                 @match (&port.state, &port.physical_state) {
                     (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
                     _ => span .quiet { "unknown" },
                 }
             }
-            td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
-            td { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
-                a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
-                @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+            td data-label="Width, speed" { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
+            td data-label="Verdict" { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
+                a href=(address::link(&detail.fabric, link)) { (components::link_verdict(verdict, port.learning.as_ref())) }
+                @if !reasons.is_empty() && port.learning.is_none() { span .quiet { " " (reasons.join(", ")) } }
             } }
-            td .n { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
-            td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
-            td {
+            td .n data-label="Tx" { (components::flow(port.tx.as_ref())) }
+            td .n data-label="Rx" { (components::flow(port.rx.as_ref())) }
+            @if !past.is_empty() { td data-label="Last hour" { (sparkline(port, past)) } }
+            td .n data-label="Link errors" { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n data-label="Discards" { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
+            td data-label="Congestion" {
                 @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
                 @else if let Some(role) = components::peer_congestion(port) { span .quiet { (role) " at the other end" } }
             }
-            td .n { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
+            td .n data-label="Wait" { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
         }
     }
 }

@@ -7,13 +7,14 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
-use crate::api::model::{Fabric, Region, Sweep, Verdicts};
+use crate::api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
 use crate::api::overview::overview;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
+use ib_health::Verdict;
 
 use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
@@ -22,6 +23,7 @@ use super::{Live, NOT_YET, Page, address, node, not_swept, render};
 const MAX_EVENTS: usize = 10;
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
 const MAX_REASONS: usize = 4;
+const MAX_BUSIEST: usize = 5;
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 const ALERTS: &str =
@@ -130,6 +132,7 @@ fn section(
                     (latest_sweep(it, sweep, clock))
                 }
                 @if !it.worst_links.is_empty() { (worst(it, clock)) }
+                @if let Some(traffic) = &it.traffic { (busiest(it, traffic)) }
                 @if !it.congestion.is_empty() { (congestion(it, clock)) }
                 @if !it.firmware_differences.is_empty() { (firmware(it)) }
             }
@@ -138,24 +141,31 @@ fn section(
 }
 
 fn health(it: &Fabric) -> Markup {
-    let Verdicts { bad, watch, unknown, .. } = it.verdicts;
+    let Verdicts { bad, watch, unknown, learning, .. } = it.verdicts;
     let all = it.verdicts.count();
-    let list = |word| address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)]);
+    let list = |word: &str| {
+        let word = if word == LEARNING { Verdict::Unknown.label() } else { word };
+        address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)])
+    };
     html! { div .card .health {
         p .lead { @match (bad, watch) {
             // Unknown is not healthy.
             _ if all == 0 => { span .verdict.unknown { "No links found" } },
+            _ if learning > 0 && unknown == all => { span .verdict.learning { "Learning" } },
             _ if unknown == all => { span .verdict.unknown { "No verdicts yet" } },
             (0, 0) => { span .verdict.ok { "No bad links" } },
             (0, watch) => { span .verdict.watch { (plural(watch, "degraded link")) } },
             (bad, _) => { span .verdict.bad { (plural(bad, "bad link")) } },
         } @if all > 0 { " " span .of { @if unknown == all { "for " } @else { "of " } (plural(all, "link")) } } }
         (bar(&it.verdicts))
-        ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
-            a href=(list(verdict.label())) class=(verdict.label()) {
-                span .number { (count(number as u64)) } " " (components::verdict_text(verdict.label()))
+        ul .verdicts { @for (word, number) in it.verdicts.shown() { @if word != LEARNING || number > 0 { li {
+            a href=(list(word)) class=(word) {
+                span .number { (count(number as u64)) } " " (components::verdict_text(word))
             }
-        } } }
+        } } } }
+        @if let Some(learning) = &it.learning {
+            p { "Learning: " (components::learning_text(learning)) "." }
+        }
         @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
             span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
         } } } }
@@ -167,9 +177,9 @@ fn bar(verdicts: &Verdicts) -> Markup {
     const LENGTH: f64 = 1000.0;
     const MIN_WIDTH: f64 = 12.0;
     let all = verdicts.count().max(1) as f64;
-    let counts = verdicts.worst_first().into_iter().filter(|(_, number)| *number > 0);
+    let counts = verdicts.shown().into_iter().filter(|(_, number)| *number > 0);
     let parts: Vec<_> = counts
-        .map(|(verdict, number)| (verdict.label(), (number as f64 / all * LENGTH).max(MIN_WIDTH)))
+        .map(|(word, number)| (word, (number as f64 / all * LENGTH).max(MIN_WIDTH)))
         .collect();
     let scale = LENGTH / parts.iter().map(|(_, width)| width).sum::<f64>().max(1.0);
     let drawn = parts.iter().scan(0.0, |left, (word, width)| {
@@ -263,6 +273,22 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     }
 }
 
+/// What the hosts send and receive, and the busiest directions of links.
+fn busiest(it: &Fabric, traffic: &Traffic) -> Markup {
+    html! {
+        h3 { "Traffic" }
+        p {
+            "Hosts send " strong { (components::traffic(traffic.sent)) } ", receive " strong { (components::traffic(traffic.received)) } "."
+        }
+        @if !traffic.busiest.is_empty() { table .stack.flows {
+            thead { tr {
+                th scope="col" { "Busiest links" } th .n scope="col" { "Utilization" } th .n scope="col" { "Rate" } th scope="col" { "Verdict" }
+            } }
+            tbody { @for busy in traffic.busiest.iter().take(MAX_BUSIEST) { (components::busy_link(&it.fabric, busy)) } }
+        } }
+    }
+}
+
 fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
     html! {
         h3 { "Congestion" }
@@ -316,7 +342,6 @@ mod tests {
     use super::events::NoHistory;
     use super::*;
     use fabric_observation::Observation;
-    use ib_health::Verdict;
     use ib_health::testing::{fine, snapshot};
 
     fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
@@ -393,7 +418,8 @@ mod tests {
 
     #[test]
     fn bar_is_full_and_each_part_is_visible() {
-        let drawn = bar(&Verdicts { bad: 1, watch: 0, unknown: 1, ok: 29_998 }).into_string();
+        let drawn =
+            bar(&Verdicts { bad: 1, unknown: 1, ok: 29_998, ..Verdicts::default() }).into_string();
         let numbers = |key: &str| {
             let key = format!(" {key}=\"");
             let values = drawn.split(&*key).skip(1);

@@ -2,6 +2,8 @@
 
 mod ports;
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -13,7 +15,7 @@ use crate::api::ports::{link_by_id, ports_of};
 use crate::api::{Fabrics, selected};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
+use fabric_history::model::{Cable, Event, Port as PastPort, Series, Span, Window};
 use fabric_history::plot::LinkTimeline;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
@@ -73,8 +75,9 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     };
     html! {
         p .gist {
-            (components::verdict(&link.verdict))
-            @if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
+            (components::link_verdict(&link.verdict, link.learning.as_ref()))
+            @if let Some(learning) = &link.learning { ": " (components::learning_text(learning)) }
+            @else if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
             " · " (state)
             @if let (Some(width), Some(speed)) = (&link.width, &link.speed) {
                 " · " (width) " " (speed)
@@ -92,7 +95,7 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
 fn reasons(detail: &LinkDetail) -> Markup {
     let link = &detail.link;
     html! {
-        @if !link.reasons.is_empty() {
+        @if !link.reasons.is_empty() && link.learning.is_none() {
             h2 { "Reasons" }
             ul .reasons { @for because in &link.reasons { li {
                 span class={ "verdict " (because.verdict) } { (components::label_text(&because.reason)) }
@@ -147,6 +150,8 @@ fn end_now(view: FabricView<'_>, end: End) -> Markup {
 }
 
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
+/// The shortest time of a plot, after a start.
+const SHORTEST_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
@@ -170,7 +175,7 @@ impl LinkPast {
         fabric: Option<&str>,
         choice: WindowChoice,
     ) -> Result<Self, SourceError> {
-        let window = choice.until_now(reader)?;
+        let window = fitted(choice.until_now(reader)?, reader.span()?);
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
         let last =
@@ -186,6 +191,13 @@ impl LinkPast {
         series.retain(|series| is_its(&series.port.fabric));
         Ok(LinkPast { choice, window, series, events, more, last })
     }
+}
+
+/// The part of a window that was recorded, and the shortest time that is drawn.
+fn fitted(window: Window, recorded: Span) -> Window {
+    let shortest = window.to.checked_sub(SHORTEST_WINDOW).unwrap_or(window.from);
+    let first = recorded.first.unwrap_or(window.from).min(shortest);
+    Window { from: window.from.max(first), ..window }
 }
 
 fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &LocalClock) -> Markup {
@@ -222,6 +234,25 @@ fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &Loc
                     p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", past.choice.name)])) { "All events of this link" } }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn plot_begins_with_the_first_record() {
+        let at = |minute: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(60 * minute);
+        let window = Window { from: at(1_000), to: at(1_360) };
+        for (first, from) in
+            [(Some(500), 1_000), (Some(1_300), 1_300), (Some(1_356), 1_350), (None, 1_000)]
+        {
+            let recorded = Span { first: first.map(at), last: None };
+            assert_eq!(fitted(window, recorded), Window { from: at(from), ..window }, "{first:?}");
         }
     }
 }

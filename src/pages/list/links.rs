@@ -1,201 +1,215 @@
-//! `/links`: the links, the worst first, filtered by verdict, fabric and node name; and `/search`: nodes, ports, links
-//! and devices by name, GUID or LID. A single hit redirects to its page.
+//! `/links`: the links, the worst first, filtered by verdict, reason, speed, fabric and node name.
 
-use std::num::NonZeroUsize;
+use std::cell::OnceCell;
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::links::{ListFilter, ranked};
-use crate::api::model::{Hit, Link, Search, verdict_from};
+use crate::api::links::{LinkRow, ListFilter, ranked, select};
+use crate::api::model::Link;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
-use fabric_observation::SharedState;
-use ib_health::Verdict;
+use ib_health::Reason;
+use ib_mad::Reading;
+use ib_mad::rate::Speed;
 
-use super::components::{self, count, label_text, plural, verdict};
-use super::{
-    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
-};
+use super::{Column, List, ListQuery, Value, fabric_names, refused, text_field, verdict_field};
+use crate::pages::components::{self, link_verdict, or_all, select_field};
+use crate::pages::{Answer, QueryParams, address, check_fabric, render};
 
-/// The links on a page.
-const PAGE_LENGTH: usize = 100;
+type Col<'a> = Column<Row<'a>>;
 
-struct LinksQuery {
-    fabric: Option<String>,
-    verdict: Option<Verdict>,
-    text: String,
-    page: usize,
+const TITLE: &str = "Links";
+const FIELDS: [&str; 5] = ["fabric", "verdict", "reason", "speed", "text"];
+
+/// A row, with the model that is built for its cells.
+struct Row<'a> {
+    row: LinkRow<'a>,
+    link: OnceCell<Link>,
+    clock: &'a LocalClock,
 }
 
-impl LinksQuery {
-    fn parse(query: &QueryParams) -> Result<Self, String> {
-        let verdict = query.parse("verdict", |label| {
-            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
-            verdict_from(label).ok_or_else(|| format!("must be one of: {}", labels()))
-        })?;
-        let page = query.parse("page", |page| {
-            page.parse().map_err(|_| "must be a positive integer".to_owned())
-        })?;
-        let (fabric, text) = (query.get("fabric").map(str::to_owned), query.text("text"));
-        Ok(LinksQuery { fabric, verdict, text, page: page.map_or(1, NonZeroUsize::get) })
+impl<'a> Row<'a> {
+    fn all(rows: Vec<LinkRow<'a>>, clock: &'a LocalClock) -> Vec<Self> {
+        let row = |row| Row { row, link: OnceCell::new(), clock };
+        rows.into_iter().map(row).collect()
     }
 
-    fn verdict(&self) -> &'static str {
-        self.verdict.map_or("", Verdict::label)
+    fn link(&self) -> &Link {
+        self.link.get_or_init(|| self.row.link())
     }
 
-    /// The number of links on the pages before this one.
-    fn skip(&self) -> usize {
-        (self.page - 1).saturating_mul(PAGE_LENGTH)
+    /// The higher utilization of both directions.
+    fn utilization(&self) -> Option<f64> {
+        let sent = self.row.ports().map(|port| self.row.view.sent(port));
+        let used = sent.into_iter().flatten().map(|flow| f64::from(flow.used));
+        used.reduce(f64::max)
     }
 
-    fn address(&self, page: usize) -> String {
-        let number = if page == 1 { String::new() } else { page.to_string() };
-        let pairs = [
-            ("fabric", self.fabric.as_deref().unwrap_or_default()),
-            ("verdict", self.verdict()),
-            ("text", &self.text),
-            ("page", &number),
-        ];
-        address::with(address::LINKS, &pairs)
+    fn errors(&self) -> u64 {
+        let reading = |port| self.row.view.snapshot.reading(port).map_or(0, Reading::link_errors);
+        self.row.ports().into_iter().map(reading).fold(0, u64::saturating_add)
+    }
+
+    fn name(&self) -> String {
+        let fabric = &self.row.view.snapshot.fabric;
+        let end = |port| ib_mad::label::port(&fabric.node_of(port).name, fabric.port(port).number);
+        self.row.ports().map(end).join(" – ")
     }
 }
 
-pub(super) async fn links(State(app): State<WebApp>, query: QueryResult) -> Answer {
-    let title = "Links";
-    let query = LinksQuery::parse(&QueryParams::from(query))
-        .map_err(|text| Problem(StatusCode::BAD_REQUEST, title, text))?;
+fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
+    let mut columns = vec![
+        Col::text("link", "Link", |it| it.name().into(), |it| components::link(it.link())),
+        Col::text(
+            "verdict",
+            "Verdict",
+            |it| Value::Ranked(f64::from(it.row.verdict as u8), it.row.verdict.label().into()),
+            |it| link_verdict(&it.link().verdict, it.link().learning.as_ref()),
+        ),
+        Col::text(
+            "reason",
+            "Reasons",
+            |it| {
+                let worst = it.row.assessment.and_then(|link| link.reasons.worst());
+                worst.map_or(Value::None, |(reason, _)| reason.label().to_owned().into())
+            },
+            |it| {
+                let reasons = it.link().reasons.iter().filter(|_| it.link().learning.is_none());
+                html! { ul .why { @for because in reasons { li { (because.evidence) } } } }
+            },
+        ),
+        Col::number(
+            "rate",
+            "Rate",
+            |it| {
+                it.row.status().and_then(|it| it.rate()).map(|rate| rate as f64 * 8.0 / 1e9).into()
+            },
+            |it| {
+                let link = it.link();
+                html! { @if let Some(bytes) = link.rate {
+                    span .whole { (components::bit_rate(bytes)) } " "
+                    span .whole.quiet { @if let Some(width) = &link.width { (width) " " } @if let Some(speed) = &link.speed { (speed) } }
+                } }
+            },
+        ),
+        Col::number(
+            "utilization",
+            "Utilization",
+            |it| it.utilization().into(),
+            |it| {
+                html! { @if let Some(used) = it.utilization() { (components::percent(used as f32)) } }
+            },
+        ),
+        Col::number(
+            "errors",
+            "Errors",
+            |it| Value::Number(it.errors() as f64),
+            |it| {
+                html! { (components::count(it.errors())) }
+            },
+        ),
+        Col::number(
+            "flaps",
+            "Flaps",
+            |it| it.row.assessment.map(|link| f64::from(link.outages.flaps)).into(),
+            |it| html! { (it.link().flaps) },
+        ),
+        Col::text(
+            "since",
+            "Since",
+            |it| match (
+                it.row.assessment,
+                it.row.assessment.and_then(|link| it.row.view.time(link.since)),
+            ) {
+                (Some(link), Some(text)) => Value::Ranked(link.since.0 as f64, text),
+                _ => Value::None,
+            },
+            |it| html! { @if let Some(at) = &it.link().since { (components::ago(it.clock, at)) } },
+        ),
+        Col::only_csv("speed", |it| {
+            let speed = it.row.status().and_then(|status| status.speed);
+            speed.map_or(Value::None, |speed| speed.label().to_owned().into())
+        }),
+        Col::only_csv("width", |it| {
+            it.link().width.clone().unwrap_or_default().into_owned().into()
+        }),
+        Col::only_csv("evidence", |it| {
+            let evidence = it.link().reasons.iter().map(|because| &*because.evidence);
+            evidence.collect::<Vec<_>>().join("; ").into()
+        }),
+        Col::only_csv("repair", |it| {
+            it.link().repair.as_ref().map_or(Value::None, |repair| repair.repair.to_string().into())
+        }),
+        Col::only_csv("id", |it| it.link().link.clone().into()),
+    ];
+    let fabric: fn(&Row<'a>) -> Value = |it| it.row.view.name.to_owned().into();
+    columns.push(if has_fabrics {
+        Col::text("fabric", "Fabric", fabric, |it| html! { bdi { (it.row.view.name) } })
+    } else {
+        Col::only_csv("fabric", fabric)
+    });
+    columns
+}
+
+pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
+    let params = QueryParams::from(query);
+    let reason = params.parse("reason", |label| {
+        let known = Reason::ALL.into_iter().find(|reason| reason.label() == label);
+        known.ok_or_else(|| "is not a reason".to_owned())
+    });
+    let speed = params.parse("speed", |label| {
+        let known = Speed::ALL.into_iter().find(|speed| speed.label() == label);
+        known.ok_or_else(|| "is not a speed such as NDR".to_owned())
+    });
+    let (reason, speed) = (reason.map_err(refused(TITLE))?, speed.map_err(refused(TITLE))?);
+    let query = ListQuery::parse(address::LINKS, &params, &FIELDS, &columns(true));
+    let query = query.map_err(refused(TITLE))?;
+    let verdict = query.verdict().map_err(refused(TITLE))?;
     let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.fabric.as_deref())?;
+    check_fabric(&exposition.board().fabrics, query.filter("fabric"))?;
     let page = move || {
-        let board = exposition.board();
+        let fabrics = &exposition.board().fabrics;
+        let names = fabric_names(fabrics);
+        let clock = components::clock(exposition.board());
         let filter = ListFilter {
-            fabric: query.fabric.as_deref(),
-            verdicts: query.verdict.as_slice(),
-            text: &query.text,
+            fabric: query.filter("fabric"),
+            verdicts: verdict.as_slice(),
+            reason,
+            speed,
+            text: query.filter("text").unwrap_or_default(),
         };
-        let (found, links) = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
-        Page::new(title, address::LINKS, page(&query, board, found, &links))
-            .live(Live::Offered)
-            .respond()
+        let columns = columns(names.len() > 1);
+        let list = List {
+            title: TITLE,
+            noun: "link",
+            order: "worst first",
+            fabrics,
+            columns: &columns,
+            form: form(&query, &names),
+            nothing: "There are no links.",
+        };
+        if query.sort.is_some() {
+            return list.respond(&query, Row::all(select(fabrics, &filter), &clock));
+        }
+        let (skip, most) =
+            if query.is_csv { (0, usize::MAX) } else { (query.skip(), super::PAGE_LENGTH) };
+        let (found, ranked) = ranked(fabrics, &filter, skip, most);
+        list.respond_with_page(&query, found, &Row::all(ranked, &clock))
     };
     Ok(render(page).await)
 }
 
-fn page(query: &LinksQuery, board: &SharedState, found: usize, links: &[Link]) -> Markup {
-    let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
+fn form(query: &ListQuery, names: &[&str]) -> Markup {
+    let chosen = |name| query.filter(name).unwrap_or_default();
+    let reasons = or_all(&Reason::ALL.map(Reason::label), components::label_text);
+    let speeds = or_all(&Speed::ALL.map(Speed::label), str::to_owned);
     html! {
-        (form(query, &names))
-        @if let Some(why) = not_swept(&board.fabrics, query.fabric.as_deref()) {
-            p { (why) }
-        } @else if links.is_empty() {
-            p { @if found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
-        } @else {
-            p .quiet {
-                (plural(found, "link")) ", worst first"
-                @if found > links.len() {
-                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + links.len()) as u64))
-                }
-            }
-            (table(links, names.len() > 1, &components::clock(board)))
-        }
-        (components::list_pager(query.page, found.div_ceil(PAGE_LENGTH), |page| query.address(page)))
+        (verdict_field(query))
+        (select_field("reason", "Reason", chosen("reason"), &reasons))
+        (select_field("speed", "Speed", chosen("speed"), &speeds))
+        (components::fabric_field(names, query.filter("fabric")))
+        (text_field("Node", query))
     }
-}
-
-fn form(query: &LinksQuery, names: &[&str]) -> Markup {
-    let [ok, unknown, watch, bad] = Verdict::ALL.map(Verdict::label);
-    let name = |label: &str| components::verdict_text(label).to_owned();
-    let verdicts = components::or_all(&[bad, watch, unknown, ok], name);
-    html! { form .filter action=(address::LINKS) {
-        (components::select_field("verdict", "Verdict", query.verdict(), &verdicts))
-        (components::fabric_field(names, query.fabric.as_deref()))
-        p {
-            label for="text" { "Node" }
-            input #text type="search" name="text" value=(query.text) placeholder="Part of the name" autocomplete="off" spellcheck="false";
-        }
-        p { button { "Apply" } }
-    } }
-}
-
-fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
-    html! { table .stack .links {
-        thead { tr {
-            th scope="col" { "Verdict" } th scope="col" { "Link" }
-            @if with_fabric { th scope="col" { "Fabric" } }
-            th scope="col" { "Reasons" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "Since" }
-        } }
-        tbody { @for link in links { tr {
-            td data-label="Verdict" { (verdict(&link.verdict)) }
-            th scope="row" data-label="Link" { (components::link(link)) }
-            @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
-            td .why data-label="Reasons" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
-            td .n data-label="Rate" { @if let Some(bytes) = link.rate {
-                span .whole { (components::bit_rate(bytes)) } " "
-                span .whole.quiet { @if let Some(width) = &link.width { (width) " " } @if let Some(speed) = &link.speed { (speed) } }
-            } }
-            td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="Since" { @if let Some(at) = &link.since { (components::ago(clock, at)) } }
-        } } }
-    } }
-}
-
-pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {
-    let text = QueryParams::from(query).text("q");
-    render(move || {
-        let exposition = app.exposition();
-        let result = api::search::search(exposition.board(), &text);
-        if let (1, [hit]) = (result.found, &result.hits[..]) {
-            return Redirect::to(&hit.page).into_response();
-        }
-        let main = search_page(&result, not_swept(&exposition.board().fabrics, None));
-        let page = Page::new("Search", address::SEARCH, main);
-        Page { search_text: result.query, ..page }.respond()
-    })
-    .await
-}
-
-fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
-    html! {
-        @if let Some(why) = not_swept { p { (why) } }
-        @if result.query.is_empty() {
-            p { "Search for nodes, ports, links and devices of this host:" }
-            dl .hints {
-                div { dt { code { "leaf-3" } } dd { "part of a node name" } }
-                div { dt { code { "leaf-3[12]" } } dd { "port of a node" } }
-                div { dt { code { "0x0002c90300a1b2c3" } } dd { "GUID of a node or port, or its beginning" } }
-                div { dt { code { "17" } " or " code { "0x11" } } dd { "LID" } }
-                div { dt { code { "0x…:5-0x…:1" } } dd { "link ID, as in the metric label " code { "link" } } }
-                div { dt { code { "mlx5_0" } } dd { "device or interface of this host" } }
-            }
-        } @else if result.found == 0 {
-            p { "No results for " q { bdi { (result.query) } } "." }
-            p { "Enter part of a name, a GUID with or without " code { "0x" } ", a LID, a link ID, or " code { "node[port]" } "." }
-        } @else {
-            p .quiet {
-                (plural(result.found, "result")) " for " q { bdi { (result.query) } }
-                @if result.found > result.hits.len() { ", the best " (result.hits.len()) " are shown" }
-            }
-            (hits(&result.hits))
-        }
-    }
-}
-
-fn hits(hits: &[Hit]) -> Markup {
-    html! { table .stack {
-        thead { tr {
-            th scope="col" { "Type" } th scope="col" { "Name" } th scope="col" { "GUID or ID" } th scope="col" { "Fabric" } th scope="col" { "Match" }
-        } }
-        tbody { @for hit in hits { tr {
-            td data-label="Type" { (hit.kind) }
-            th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
-            td data-label="GUID or ID" { code { (hit.id) } }
-            td data-label="Fabric" { bdi { (hit.fabric) } }
-            td .quiet data-label="Match" { (label_text(&hit.matched)) ", " (hit.quality) }
-        } } }
-    } }
 }

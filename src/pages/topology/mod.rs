@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
+use crate::api::model::{LEARNING, Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
@@ -76,7 +76,7 @@ fn gist(topology: &Topology) -> Markup {
 fn legend(is_congested: bool) -> Markup {
     html! {
         ul .legend {
-            @for (verdict, means) in [("ok", "all ok"), ("unknown", "some unknown"), ("watch", "some degraded"), ("bad", "some bad")] {
+            @for (verdict, means) in [("ok", "all ok"), (LEARNING, "some learning"), ("unknown", "some unknown"), ("watch", "some degraded"), ("bad", "some bad")] {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path class={ "cable " (verdict) } d="M1 6L27 6" {} }
                     " " (means)
@@ -157,7 +157,7 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
-            td { @if let Some(worst) = &switch.worst_verdict { (components::verdict(worst)) } }
+            td { @if let Some(worst) = switch.verdicts.worst_shown() { (components::verdict(worst)) } }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
     }
