@@ -30,6 +30,8 @@ pub struct WebApp {
     pub(crate) history: HistoryService,
     /// What a scrape without parameters gets.
     pub profile: Profile,
+    /// The address of Grafana, without a slash at the end.
+    pub grafana: Option<Arc<str>>,
 }
 
 impl WebApp {
@@ -37,7 +39,8 @@ impl WebApp {
     pub fn new(latest: Latest, process: Process, path: &str, history: Option<PathBuf>) -> Self {
         let history = HistoryService::new(history.map(Arc::from));
         let profile = Profile::default();
-        WebApp { latest, process, telemetry_path: path.into(), history, profile }
+        let telemetry_path = path.into();
+        WebApp { latest, process, telemetry_path, history, profile, grafana: None }
     }
 
     /// The latest exposition with its snapshots.

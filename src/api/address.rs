@@ -67,6 +67,14 @@ pub fn port_of_node(fabric: &str, guid: impl Display, number: u8) -> String {
     format!("{}#port-{number}", node(fabric, guid))
 }
 
+/// A dashboard of this project in Grafana, by the end of its UID, with values of its variables.
+pub fn dashboard(grafana: &str, name: &str, variables: &[(&str, &str)]) -> String {
+    let keys: Vec<String> = variables.iter().map(|(name, _)| format!("var-{name}")).collect();
+    let pairs: Vec<(&str, &str)> =
+        keys.iter().zip(variables).map(|(key, (_, value))| (&**key, *value)).collect();
+    with(&format!("{grafana}/d/fabric-exporter-{name}"), &pairs)
+}
+
 /// The runbook of an alert.
 pub fn runbook(alert: &str) -> String {
     format!("{RUNBOOKS}/{alert}")
@@ -92,6 +100,10 @@ mod tests {
         assert_eq!(
             link("", LinkId((Guid(1), 2), (Guid(3), 4))),
             "/link/0x0000000000000001:2-0x0000000000000003:4"
+        );
+        assert_eq!(
+            dashboard("https://g/sub", "switch", &[("fabric", "a b"), ("switch", "leaf-1")]),
+            "https://g/sub/d/fabric-exporter-switch?var-fabric=a%20b&var-switch=leaf%2D1"
         );
         assert_eq!((&*device("mlx5_0"), &*device("a b#%")), ("/host#mlx5_0", "/host#a%20b%23%25"));
     }

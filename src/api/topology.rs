@@ -166,6 +166,12 @@ fn ordered_switches(snapshot: &Snapshot) -> impl Iterator<Item = (NodeIndex, Swi
     })
 }
 
+/// The switches of the lowest level, those with hosts, in the order in which they are listed.
+pub(crate) fn leaves(snapshot: &Snapshot) -> Vec<NodeIndex> {
+    let leaves = ordered_switches(snapshot).filter(|(_, switch)| switch.level == Some(1));
+    leaves.map(|(index, _)| index).collect()
+}
+
 fn places(nodes: impl Iterator<Item = NodeIndex>) -> HashMap<NodeIndex, usize> {
     nodes.enumerate().map(|(place, node)| (node, place)).collect()
 }

@@ -6,6 +6,7 @@ use ib_health::LinkAssessment;
 use ib_health::assessment::Flow as PortFlow;
 use ib_mad::node::NodeKind;
 
+use super::learning;
 use super::links::FabricView;
 use super::model::{BusyLink, Flow, Traffic};
 use super::ports::name;
@@ -67,6 +68,7 @@ pub fn traffic(view: FabricView<'_>, most: usize) -> Option<Traffic> {
     let busy = |(_, from, to, link): (f32, PortIndex, PortIndex, &LinkAssessment)| BusyLink {
         link: fabric.link_id(from).map(|id| id.to_string()).unwrap_or_default(),
         verdict: link.verdict.label().into(),
+        learning: learning::of_link(view, link),
         from: name(view, from),
         to: name(view, to),
         flow: view.sent(from).map(flow).unwrap_or_default(),

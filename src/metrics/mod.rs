@@ -12,6 +12,7 @@ mod modules;
 pub mod process;
 pub mod selection;
 pub mod self_metrics;
+pub mod throughput;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +26,7 @@ use fabric_observation::SharedState;
 use fabric::summary::{self, Summary};
 use process::Process;
 use selection::{Group, MAX_SHARDS, Selection, Shard};
+use throughput::Trends;
 
 /// A family: its name, type, labels and help, or a constant.
 macro_rules! family {
@@ -71,6 +73,8 @@ pub struct Exposition {
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
     /// The highest number of shards that was requested so far.
     shards: Arc<AtomicUsize>,
+    /// What the hosts of each fabric sent in the latest sweeps.
+    pub trends: Trends,
 }
 
 type Joined = Arc<[Block]>;
@@ -129,7 +133,11 @@ impl Exposition {
             }
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
-        Exposition { board, fabrics, host, summaries, joined: Mutex::default(), shards }
+        let trends = match same {
+            Some(before) => before.trends.clone(),
+            None => before.map_or_else(Trends::default, |it| it.trends.clone()).with(&board),
+        };
+        Exposition { board, fabrics, host, summaries, joined: Mutex::default(), shards, trends }
     }
 
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
+use crate::api::Fabrics;
 use crate::api::model::{
     BusyLink, Congestion, Flow, LEARNING, Learning, Link, Port, PortName, Verdicts,
 };
@@ -56,9 +57,10 @@ pub fn traffic(bytes_per_second: f64) -> String {
         bits if bits > 0.0 => (bits / 1e3, "kb/s"),
         _ => return "0".into(),
     };
+    // The digits are those of the rounded value.
     match value {
-        value if value < 10.0 => format!("{value:.2} {unit}"),
-        value if value < 100.0 => format!("{value:.1} {unit}"),
+        value if value < 9.995 => format!("{value:.2} {unit}"),
+        value if value < 99.95 => format!("{value:.1} {unit}"),
         value => format!("{value:.0} {unit}"),
     }
 }
@@ -79,7 +81,7 @@ pub fn busy_link(fabric: &str, busy: &BusyLink) -> Markup {
         } }
         td .n data-label="Utilization" { (meter(busy.flow.utilization)) " " (percent(busy.flow.utilization)) }
         td .n data-label="Rate" { (traffic(busy.flow.bytes_per_second)) }
-        td data-label="Verdict" { (verdict(&busy.verdict)) }
+        td data-label="Verdict" { (link_verdict(&busy.verdict, busy.learning.as_ref())) }
     } }
 }
 
@@ -336,6 +338,15 @@ pub fn event_fabrics(board: &SharedState) -> Vec<String> {
     fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
 }
 
+/// Tabs that select a fabric, where there are several.
+pub fn fabric_tabs(path: &str, fabrics: &Fabrics, shown: Option<&str>) -> Markup {
+    html! { @if fabrics.len() > 1 { nav .tabs aria-label="Fabrics" { ul {
+        @for name in fabrics.iter().map(|it| &*it.fabric) { li {
+            a href=(address::with(path, &[("fabric", name)])) aria-current=[(Some(name) == shown).then_some("true")] { (name) }
+        } }
+    } } } }
+}
+
 /// A field of a form that selects one of some values, each with its text.
 pub fn select_field(name: &str, label: &str, chosen: &str, options: &[(&str, String)]) -> Markup {
     html! { p {
@@ -408,7 +419,7 @@ mod tests {
             (0.0, "0"),
             (100.0, "0.80 kb/s"),
             (1.5e6, "12.0 Mb/s"),
-            (1.25e10, "100 Gb/s"),
+            (1.2499e10, "100 Gb/s"),
             (2.5e11, "2.00 Tb/s"),
         ] {
             assert_eq!(traffic(bytes), text);

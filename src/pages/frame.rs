@@ -38,12 +38,13 @@ const LONGEST: Duration = Duration::from_secs(300);
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const NAVIGATION: [(&str, &str); 8] = [
+const NAVIGATION: [(&str, &str); 9] = [
     (address::OVERVIEW, "Overview"),
     (address::LINKS, "Links"),
     (address::SWITCHES, "Switches"),
     (address::HOSTS, "Hosts"),
     (address::TOPOLOGY, "Topology"),
+    (address::TRAFFIC, "Traffic"),
     (address::MODULES, "Modules"),
     (address::EVENTS, "Events"),
     (address::HOST, "This host"),
@@ -181,7 +182,7 @@ fn document(page: &Page, bad: Option<u64>, refresh: Option<&Refresh>) -> Markup 
                 main #main tabindex="-1" {
                     @if let Some(Refresh { seconds, toggle }) = refresh { p .live { @match seconds {
                         Some(seconds) => { "Refreshes every " (seconds) " s. " a href=(toggle) { "Pause" } },
-                        None => { "Does not refresh. " a href=(toggle) { "Refresh" } },
+                        None => a href=(toggle) { "Refresh automatically" },
                     } } }
                     h1 { (page.title) }
                     (page.main)

@@ -11,6 +11,7 @@ mod overview;
 mod runbooks;
 mod search;
 mod topology;
+mod traffic;
 
 use std::sync::LazyLock;
 
@@ -41,6 +42,7 @@ pub(crate) fn router() -> Router<WebApp> {
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
+        .route(address::TRAFFIC, get(traffic::get))
         .route(address::EVENTS, get(events::get))
         .route(address::RUNBOOKS, get(runbooks::index))
         .route(address::RUNBOOK, get(runbooks::get))

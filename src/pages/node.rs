@@ -55,7 +55,7 @@ pub async fn get(
     };
     let clock = LocalClock::now();
     let main = html! {
-        (gist(&detail))
+        (gist(&detail, app.grafana.as_deref()))
         (facts(&detail, &clock))
         (ports(&detail, &past))
         h2 { "Events" }
@@ -74,12 +74,17 @@ pub async fn get(
     Ok(Page::new(&detail.node.node, "", main).live(Live::Yes).respond())
 }
 
-/// The bytes that ports sent and received in the last hour, in [`SPARKS`] equal periods, by port number.
-type Past = BTreeMap<PortNumber, [Vec<f64>; 2]>;
+/// The bytes that ports sent and received in the last hour, or since records begin, in [`SPARKS`] equal periods.
+#[derive(Debug, Default)]
+struct Past {
+    ports: BTreeMap<PortNumber, [Vec<f64>; 2]>,
+    /// The time of each value.
+    period: Duration,
+}
 
 fn traffic_of(reader: &Reader, ends: &[End], fabric: &str) -> Result<Past, SourceError> {
-    let window = TRAFFIC_WINDOW.until_now(reader)?;
-    let mut past = Past::new();
+    let window = TRAFFIC_WINDOW.recorded(reader)?;
+    let mut past = Past { period: window.length() / SPARKS as u32, ..Past::default() };
     for series in reader.series(ends, SeriesDetail::All, window)? {
         let direction = match series.counter {
             Counter::XmitData => 0,
@@ -87,21 +92,20 @@ fn traffic_of(reader: &Reader, ends: &[End], fabric: &str) -> Result<Past, Sourc
             _ => continue,
         };
         if series.port.fabric == fabric {
-            let of_port = past.entry(series.port.port).or_default();
+            let of_port = past.ports.entry(series.port.port).or_default();
             of_port[direction] = plot::resample(&series.steps, window, SPARKS);
         }
     }
     Ok(past)
 }
 
-/// What a port sent or received in the last hour: the direction with more of it.
+/// What a port sent or received: the direction with more of it.
 fn sparkline(port: &Port, past: &Past) -> Markup {
-    let Some(of_port) = past.get(&port.name.port) else { return html! {} };
+    let Some(of_port) = past.ports.get(&port.name.port) else { return html! {} };
     let sum = |bytes: &[f64]| bytes.iter().sum::<f64>();
     let is_sender = sum(&of_port[0]) >= sum(&of_port[1]);
     let (bytes, word) = if is_sender { (&of_port[0], "sent") } else { (&of_port[1], "received") };
-    let seconds = TRAFFIC_WINDOW.length().as_secs_f64() / SPARKS as f64;
-    let most = bytes.iter().copied().fold(0.0, f64::max) / seconds;
+    let most = bytes.iter().copied().fold(0.0, f64::max) / past.period.as_secs_f64();
     components::sparkline(bytes, &format!("{word}, up to {}", components::traffic(most)))
 }
 
@@ -147,7 +151,7 @@ fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetai
     Ok((parsed, detail))
 }
 
-fn gist(detail: &NodeDetail) -> Markup {
+fn gist(detail: &NodeDetail, grafana: Option<&str>) -> Markup {
     let node = &detail.node;
     html! {
         p .gist {
@@ -167,6 +171,11 @@ fn gist(detail: &NodeDetail) -> Markup {
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
             " · links: " @if node.verdicts.count() == 0 { "none" } @else { (components::verdict_counts(&node.verdicts)) }
+            @if let Some(url) = grafana {
+                // A host has no dashboard of its own: that of cables finds its links by name.
+                @let (board, key, value) = if node.node_type == "switch" { ("switch", "switch", &node.guid) } else { ("cable", "node", &node.node) };
+                " · " a href=(address::dashboard(url, board, &[("fabric", &detail.fabric), (key, value)])) { "Grafana" }
+            }
         }
     }
 }
@@ -222,7 +231,7 @@ fn ports(detail: &NodeDetail, past: &Past) -> Markup {
                 th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
                 th scope="col" { "Verdict" }
                 th .n scope="col" { abbr title="Sent, and the share of the bandwidth" { "Tx" } } th .n scope="col" { abbr title="Received, and the share of the bandwidth" { "Rx" } }
-                @if !past.is_empty() { th scope="col" { "Last hour" } }
+                @if !past.ports.is_empty() { th scope="col" { "Last " (components::duration(past.period * SPARKS as u32)) } }
                 th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
                 th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
@@ -259,7 +268,7 @@ fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
             } }
             td .n data-label="Tx" { (components::flow(port.tx.as_ref())) }
             td .n data-label="Rx" { (components::flow(port.rx.as_ref())) }
-            @if !past.is_empty() { td data-label="Last hour" { (sparkline(port, past)) } }
+            @if !past.ports.is_empty() { td data-label="Traffic" { (sparkline(port, past)) } }
             td .n data-label="Link errors" { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
             td .n data-label="Discards" { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td data-label="Congestion" {

@@ -9,16 +9,17 @@ use maud::{Markup, html};
 use crate::api;
 use crate::api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
 use crate::api::overview::overview;
+use crate::metrics::throughput::Trends;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
-use ib_health::Verdict;
+use ib_health::{Reason, Verdict};
 
 use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{Live, NOT_YET, Page, address, node, not_swept, render};
+use super::{Live, NOT_YET, Page, address, node, not_swept, render, traffic};
 
 const MAX_EVENTS: usize = 10;
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
@@ -36,20 +37,28 @@ pub(super) async fn get(State(app): State<WebApp>) -> Response {
     })
     .await;
     render(move || {
-        let main = page(app.exposition().board(), &events, &app.telemetry_path);
+        let exposition = app.exposition();
+        let (board, trends) = (exposition.board(), &exposition.trends);
+        let main = page(board, trends, &events, &app.telemetry_path, app.grafana.as_deref());
         Page::new("Overview", address::OVERVIEW, main).live(Live::Yes).respond()
     })
     .await
 }
 
-fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str) -> Markup {
+fn page(
+    board: &SharedState,
+    trends: &Trends,
+    events: &HistoryAnswer<Vec<Event>>,
+    telemetry_path: &str,
+    grafana: Option<&str>,
+) -> Markup {
     let (overview, clock) = (overview(board), &components::clock(board));
     let are_several = overview.fabrics.len() > 1;
     html! {
         @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
-            (section(place, fabric, &seen.stats, are_several, clock))
+            (section(place, fabric, &seen.stats, are_several, trends.of(&fabric.fabric), clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
@@ -73,6 +82,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
             a href={ (api::LINKS) "?suspect=true" } { "Bad and degraded links (JSON)" } " · "
             a href=(api::OPENAPI) { "API" } " · "
             a href=(ALERTS) { "Alerts" }
+            @if let Some(url) = grafana { " · " a href=(address::dashboard(url, "overview", &[])) { "Grafana" } }
         }
     }
 }
@@ -117,6 +127,7 @@ fn section(
     it: &Fabric,
     stats: &MonitorStats,
     is_one_of_several: bool,
+    trend: &[f32],
     clock: &LocalClock,
 ) -> Markup {
     let id = format!("fabric-{place}");
@@ -132,7 +143,7 @@ fn section(
                     (latest_sweep(it, sweep, clock))
                 }
                 @if !it.worst_links.is_empty() { (worst(it, clock)) }
-                @if let Some(traffic) = &it.traffic { (busiest(it, traffic)) }
+                @if let Some(sum) = &it.traffic { (busiest(it, sum, trend)) }
                 @if !it.congestion.is_empty() { (congestion(it, clock)) }
                 @if !it.firmware_differences.is_empty() { (firmware(it)) }
             }
@@ -166,7 +177,10 @@ fn health(it: &Fabric) -> Markup {
         @if let Some(learning) = &it.learning {
             p { "Learning: " (components::learning_text(learning)) "." }
         }
-        @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
+        // What only lacks time is said above.
+        @let lacks_time = |reason: &str| learning > 0 && reason == Reason::InsufficientData.label();
+        @let reasons: Vec<_> = it.reasons.iter().filter(|it| !lacks_time(&it.reason)).collect();
+        @if !reasons.is_empty() { ul .why { @for because in reasons.iter().take(MAX_REASONS) { li {
             span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
         } } } }
     } }
@@ -274,18 +288,14 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
 }
 
 /// What the hosts send and receive, and the busiest directions of links.
-fn busiest(it: &Fabric, traffic: &Traffic) -> Markup {
+fn busiest(it: &Fabric, sum: &Traffic, trend: &[f32]) -> Markup {
     html! {
         h3 { "Traffic" }
-        p {
-            "Hosts send " strong { (components::traffic(traffic.sent)) } ", receive " strong { (components::traffic(traffic.received)) } "."
+        (traffic::throughput(sum, trend))
+        @if !sum.busiest.is_empty() {
+            (traffic::busiest(&it.fabric, &sum.busiest[..sum.busiest.len().min(MAX_BUSIEST)]))
         }
-        @if !traffic.busiest.is_empty() { table .stack.flows {
-            thead { tr {
-                th scope="col" { "Busiest links" } th .n scope="col" { "Utilization" } th .n scope="col" { "Rate" } th scope="col" { "Verdict" }
-            } }
-            tbody { @for busy in traffic.busiest.iter().take(MAX_BUSIEST) { (components::busy_link(&it.fabric, busy)) } }
-        } }
+        p { a href=(address::with(address::TRAFFIC, &[("fabric", &it.fabric)])) { "Utilization of all leaves" } }
     }
 }
 
@@ -355,7 +365,7 @@ mod tests {
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Event>>) -> String {
-        page(&fabrics.into(), events, "/m\"").into_string()
+        page(&fabrics.into(), &Trends::default(), events, "/m\"", Some("https://g")).into_string()
     }
 
     #[test]

@@ -133,6 +133,9 @@ models! {
         pub link: String,
         /// The verdict of the link.
         pub verdict: Label,
+        /// How far its observation is, as in `/api/v1/links`.
+        #[serde(default)]
+        pub learning: Option<Learning>,
         /// The port that sends.
         pub from: PortName,
         /// The port that receives.

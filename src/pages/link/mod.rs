@@ -2,8 +2,6 @@
 
 mod ports;
 
-use std::time::Duration;
-
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -15,7 +13,7 @@ use crate::api::ports::{link_by_id, ports_of};
 use crate::api::{Fabrics, selected};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::{Cable, Event, Port as PastPort, Series, Span, Window};
+use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
 use fabric_history::plot::LinkTimeline;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
@@ -56,7 +54,7 @@ pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: Query
     };
     let title = format!("{} – {}", link.ports[0].name.label(), link.ports[1].name.label());
     let main = html! {
-        (gist(&link, &clock))
+        (gist(&link, &clock, app.grafana.as_deref()))
         (reasons(&link))
         (past)
         (ports::ends(&link, &clock))
@@ -65,7 +63,7 @@ pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: Query
     Ok(Page::new(&title, address::LINKS, main).live(Live::Yes).respond())
 }
 
-fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
+fn gist(detail: &LinkDetail, clock: &LocalClock, grafana: Option<&str>) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
     let state = match link.up {
@@ -87,6 +85,9 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &link.fabric)])) { (link.fabric) }
             " · link " code { (link.link) }
+            @if let Some(url) = grafana {
+                " · " a href=(address::dashboard(url, "cable", &[("fabric", &link.fabric), ("link", &link.link)])) { "Grafana" }
+            }
             @if let Some(now) = now { " · as of " (components::timestamp_and_age(clock, now, None)) }
         }
     }
@@ -150,8 +151,6 @@ fn end_now(view: FabricView<'_>, end: End) -> Markup {
 }
 
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
-/// The shortest time of a plot, after a start.
-const SHORTEST_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
@@ -175,7 +174,7 @@ impl LinkPast {
         fabric: Option<&str>,
         choice: WindowChoice,
     ) -> Result<Self, SourceError> {
-        let window = fitted(choice.until_now(reader)?, reader.span()?);
+        let window = choice.recorded(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
         let last =
@@ -191,13 +190,6 @@ impl LinkPast {
         series.retain(|series| is_its(&series.port.fabric));
         Ok(LinkPast { choice, window, series, events, more, last })
     }
-}
-
-/// The part of a window that was recorded, and the shortest time that is drawn.
-fn fitted(window: Window, recorded: Span) -> Window {
-    let shortest = window.to.checked_sub(SHORTEST_WINDOW).unwrap_or(window.from);
-    let first = recorded.first.unwrap_or(window.from).min(shortest);
-    Window { from: window.from.max(first), ..window }
 }
 
 fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &LocalClock) -> Markup {
@@ -234,25 +226,6 @@ fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &Loc
                     p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", past.choice.name)])) { "All events of this link" } }
                 }
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::SystemTime;
-
-    use super::*;
-
-    #[test]
-    fn plot_begins_with_the_first_record() {
-        let at = |minute: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(60 * minute);
-        let window = Window { from: at(1_000), to: at(1_360) };
-        for (first, from) in
-            [(Some(500), 1_000), (Some(1_300), 1_300), (Some(1_356), 1_350), (None, 1_000)]
-        {
-            let recorded = Span { first: first.map(at), last: None };
-            assert_eq!(fitted(window, recorded), Window { from: at(from), ..window }, "{first:?}");
         }
     }
 }

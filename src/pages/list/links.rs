@@ -77,7 +77,9 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
             },
             |it| {
                 let reasons = it.link().reasons.iter().filter(|_| it.link().learning.is_none());
-                html! { ul .why { @for because in reasons { li { (because.evidence) } } } }
+                html! { @if reasons.clone().next().is_some() {
+                    ul .why { @for because in reasons { li { (because.evidence) } } }
+                } }
             },
         ),
         Col::number(
