@@ -22,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub use exposition::Format;
 use exposition::{Block, Document, Family, Part};
 use fabric_observation::SharedState;
+use fabric_observation::host::HostObservation;
 
 use fabric::summary::{self, Summary};
 use process::Process;
@@ -75,6 +76,8 @@ pub struct Exposition {
     shards: Arc<AtomicUsize>,
     /// What the hosts of each fabric sent in the latest sweeps.
     pub trends: Trends,
+    /// The reading of the host before the latest one.
+    pub previous_host: Option<Arc<HostObservation>>,
 }
 
 type Joined = Arc<[Block]>;
@@ -137,7 +140,17 @@ impl Exposition {
             Some(before) => before.trends.clone(),
             None => before.map_or_else(Trends::default, |it| it.trends.clone()).with(&board),
         };
-        Exposition { board, fabrics, host, summaries, joined: Mutex::default(), shards, trends }
+        let is_same_host = |before: &Exposition| match (&before.board.host, &board.host) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            _ => false,
+        };
+        let previous_host = before.and_then(|before| {
+            let earlier =
+                if is_same_host(before) { &before.previous_host } else { &before.board.host };
+            earlier.clone()
+        });
+        let joined = Mutex::default();
+        Exposition { board, fabrics, host, summaries, joined, shards, trends, previous_host }
     }
 
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.

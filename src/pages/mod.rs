@@ -4,6 +4,7 @@
 mod components;
 mod events;
 mod frame;
+mod host;
 mod link;
 mod list;
 mod node;
@@ -37,7 +38,7 @@ pub(crate) fn router() -> Router<WebApp> {
         .route(address::HOSTS, get(list::nodes::hosts))
         .route(address::MODULES, get(list::modules::get))
         .route(address::SEARCH, get(search::search))
-        .route(address::HOST, get(node::host))
+        .route(address::HOST, get(host::host))
         .route(address::LINK, get(link::get))
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))

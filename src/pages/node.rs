@@ -1,16 +1,14 @@
-//! `/node/{guid}`: a node and its ports; `/port/{guid}/{port}`, which redirects to a link or a port; and `/host`: the
-//! devices of this host.
+//! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Device, DevicePort, Host, Module, Node, NodeDetail, Port};
-use crate::api::overview::overview;
+use crate::api::model::{Node, NodeDetail, Port};
 use crate::api::ports::node_by_guid;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
@@ -21,10 +19,10 @@ use ib_fabric::topology::End;
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortNumber};
 
-use super::components::{self, bit_rate, plural};
+use super::components;
 use super::events::{self, WindowChoice};
 use super::{
-    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept,
 };
 
 const MAX_EVENTS: usize = 50;
@@ -276,108 +274,6 @@ fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
                 @else if let Some(role) = components::peer_congestion(port) { span .quiet { (role) " at the other end" } }
             }
             td .n data-label="Wait" { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
-        }
-    }
-}
-
-pub(super) async fn host(State(app): State<WebApp>) -> Response {
-    render(move || {
-        let overview = overview(app.exposition().board());
-        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "; always off in a demo)." } };
-        let main = overview.host.as_ref().map_or_else(off, host_page);
-        Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
-    })
-    .await
-}
-
-fn host_page(host: &Host) -> Markup {
-    html! {
-        @match &host.read_at {
-            None => p { "The devices have not been read yet." },
-            Some(at) => p .quiet { (plural(host.devices.len(), "device")) ", read " (components::ago(&LocalClock::now(), at)) },
-        }
-        @if host.read_at.is_some() && host.devices.is_empty() {
-            p { "This host has no RDMA device, or its driver is not loaded." }
-        }
-        @for device in &host.devices { section .card #(device.device) {
-            h2 { (device.device) }
-            p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
-                code { (device.guid) }
-                @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
-                @if let Some(fabric) = &device.fabric {
-                    ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
-                }
-            }
-            @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
-            @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
-            @if !device.ports.is_empty() { (device_ports(device)) }
-        } }
-    }
-}
-
-/// The temperatures of a device, in bold from the critical one on.
-fn temperatures(device: &Device) -> Markup {
-    html! { @for (index, it) in device.temperatures.iter().enumerate() {
-        @let text = format!("{:.0} °C", it.celsius);
-        @if index > 0 { ", " }
-        (it.sensor) " "
-        @if it.critical_celsius.is_some_and(|critical| it.celsius >= critical) { strong { (text) } } @else { (text) }
-    } }
-}
-
-/// A cable or module in one line.
-fn module(module: &Module) -> Markup {
-    let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
-    html! {
-        (module.vendor) " " (module.part_number) ", serial number " (module.serial_number)
-        @if let Some(celsius) = module.temperature { ", " (format!("{celsius:.0} °C")) }
-        @if !module.rx_power.is_empty() {
-            ", rx " (module.rx_power.iter().map(power).collect::<Vec<_>>().join(", ")) " dBm"
-        }
-    }
-}
-
-fn device_ports(device: &Device) -> Markup {
-    let has_modules = device.ports.iter().any(|port| port.module.is_some());
-    html! { table .stack {
-        thead { tr {
-            th .n scope="col" { "Port" } th scope="col" { "Link layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
-            th .n scope="col" { "LID" } th scope="col" { "Interfaces" }
-            @if has_modules { th scope="col" { "Cable or module" } }
-            th scope="col" { "Link" }
-        } }
-        tbody { @for port in &device.ports { tr {
-            th .n scope="row" data-label="Port" { (port.port) }
-            td data-label="Link layer" { (port.link_layer) }
-            td data-label="State" { (state(port)) }
-            td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
-            td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
-            td data-label="Interfaces" { (port.interfaces.join(", ")) }
-            @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
-            td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
-                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
-                None => "",
-            } }
-        } } }
-    } }
-}
-
-/// The state of a port, in bold if it is not active.
-fn state(port: &DevicePort) -> Markup {
-    html! { @if port.state.starts_with("Active") { (port.state) } @else { strong { (port.state) } } }
-}
-
-/// A list of the devices, one line each.
-pub(super) fn devices(host: &Host) -> Markup {
-    html! {
-        @if host.devices.is_empty() { p { "No RDMA device has been read yet." } } @else {
-            ul .devices { @for device in &host.devices { li {
-                a href=(address::device(&device.device)) { (device.device) }
-                @if !device.readable { ": " strong { "not readable" } }
-                @for port in &device.ports {
-                    span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
-                }
-            } } }
         }
     }
 }

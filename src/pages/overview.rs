@@ -19,7 +19,7 @@ use ib_health::{Reason, Verdict};
 
 use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{Live, NOT_YET, Page, address, node, not_swept, render, traffic};
+use super::{Live, NOT_YET, Page, address, host, not_swept, render, traffic};
 
 const MAX_EVENTS: usize = 10;
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
@@ -74,7 +74,7 @@ fn page(
         @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (node::devices(seen))
+                (host::devices(seen))
             }
         }
         p .more {

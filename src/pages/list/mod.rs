@@ -299,7 +299,7 @@ impl<R> List<'_, R> {
 }
 
 /// A field of CSV. Names come from devices: a spreadsheet would run one that begins like a formula, so that gets an
-/// apostrophe in front, as OWASP recommends.
+/// apostrophe in front (OWASP, CSV injection).
 fn csv_field(value: Value) -> String {
     let text = match value {
         Value::None => return String::new(),
