@@ -35,7 +35,10 @@ pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
             nodes: view.map_or_else(Vec::new, |view| {
-                selected_nodes(observation, view, filter).into_iter().map(|(_, node)| node).collect()
+                selected_nodes(observation, view, filter)
+                    .into_iter()
+                    .map(|(_, node)| node)
+                    .collect()
             }),
         }
     });

@@ -80,6 +80,13 @@ struct Past {
     period: Duration,
 }
 
+impl Past {
+    /// The time of all values.
+    fn minutes(&self) -> u64 {
+        (self.period * SPARKS as u32).as_secs().div_ceil(60)
+    }
+}
+
 fn traffic_of(reader: &Reader, ends: &[End], fabric: &str) -> Result<Past, SourceError> {
     let window = TRAFFIC_WINDOW.recorded(reader)?;
     let mut past = Past { period: window.length() / SPARKS as u32, ..Past::default() };
@@ -229,7 +236,7 @@ fn ports(detail: &NodeDetail, past: &Past) -> Markup {
                 th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
                 th scope="col" { "Verdict" }
                 th .n scope="col" { abbr title="Sent, and the share of the bandwidth" { "Tx" } } th .n scope="col" { abbr title="Received, and the share of the bandwidth" { "Rx" } }
-                @if !past.ports.is_empty() { th scope="col" { "Last " (components::duration(past.period * SPARKS as u32)) } }
+                @if !past.ports.is_empty() { th scope="col" { "Last " (past.minutes()) " min" } }
                 th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
                 th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
