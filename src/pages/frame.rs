@@ -175,7 +175,7 @@ fn document(page: &Page, bad: Option<u64>, refresh: Option<&Refresh>) -> Markup 
                     } }
                     form action=(address::SEARCH) role="search" {
                         label .unseen for="q" { "Search by name, GUID, LID or node[port]" }
-                        input #q type="search" name="q" value=(page.search_text) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
+                        input #q type="search" name="q" value=(page.search_text) placeholder="Name, GUID, LID" autocomplete="off" spellcheck="false";
                         button { "Search" }
                     }
                 }
