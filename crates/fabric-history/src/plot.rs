@@ -392,6 +392,7 @@ mod tests {
             guid: Guid(guid),
             port: 1,
             node: node.into(),
+            host: None,
         };
         let link = LinkId((Guid(1), 1), (Guid(2), 1));
         let series = [

@@ -12,6 +12,7 @@ use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Reason;
 use ib_mad::Reading;
+use ib_mad::port_state::PortStatus;
 use ib_mad::rate::Speed;
 
 use super::{Column, List, ListQuery, Value, fabric_names, refused, text_field, verdict_field};
@@ -25,37 +26,37 @@ const FIELDS: [&str; 5] = ["fabric", "verdict", "reason", "speed", "text"];
 
 /// A row, with the model that is built for its cells.
 struct Row<'a> {
-    row: LinkRow<'a>,
+    data: LinkRow<'a>,
     link: OnceCell<Link>,
     clock: &'a LocalClock,
 }
 
 impl<'a> Row<'a> {
     fn all(rows: Vec<LinkRow<'a>>, clock: &'a LocalClock) -> Vec<Self> {
-        let row = |row| Row { row, link: OnceCell::new(), clock };
+        let row = |data| Row { data, link: OnceCell::new(), clock };
         rows.into_iter().map(row).collect()
     }
 
     fn link(&self) -> &Link {
-        self.link.get_or_init(|| self.row.link())
+        self.link.get_or_init(|| self.data.link())
     }
 
     /// The higher utilization of both directions.
     fn utilization(&self) -> Option<f64> {
-        let sent = self.row.ports().map(|port| self.row.view.sent(port));
+        let sent = self.data.ports().map(|port| self.data.view.sent(port));
         let used = sent.into_iter().flatten().map(|flow| f64::from(flow.used));
         used.reduce(f64::max)
     }
 
     fn errors(&self) -> u64 {
-        let reading = |port| self.row.view.snapshot.reading(port).map_or(0, Reading::link_errors);
-        self.row.ports().into_iter().map(reading).fold(0, u64::saturating_add)
+        let reading = |port| self.data.view.snapshot.reading(port).map_or(0, Reading::link_errors);
+        self.data.ports().into_iter().map(reading).fold(0, u64::saturating_add)
     }
 
     fn name(&self) -> String {
-        let fabric = &self.row.view.snapshot.fabric;
+        let fabric = &self.data.view.snapshot.fabric;
         let end = |port| ib_mad::label::port(&fabric.node_of(port).name, fabric.port(port).number);
-        self.row.ports().map(end).join(" – ")
+        self.data.ports().map(end).join(" – ")
     }
 }
 
@@ -65,14 +66,14 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         Col::text(
             "verdict",
             "Verdict",
-            |it| Value::Ranked(f64::from(it.row.verdict as u8), it.row.verdict.label().into()),
+            |it| Value::Ranked(f64::from(it.data.verdict as u8), it.data.verdict.label().into()),
             |it| link_verdict(&it.link().verdict, it.link().learning.as_ref()),
         ),
         Col::text(
             "reason",
             "Reasons",
             |it| {
-                let worst = it.row.assessment.and_then(|link| link.reasons.worst());
+                let worst = it.data.assessment.and_then(|link| link.reasons.worst());
                 worst.map_or(Value::None, |(reason, _)| reason.label().to_owned().into())
             },
             |it| {
@@ -86,7 +87,11 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
             "rate",
             "Rate",
             |it| {
-                it.row.status().and_then(|it| it.rate()).map(|rate| rate as f64 * 8.0 / 1e9).into()
+                it.data
+                    .status()
+                    .and_then(PortStatus::rate)
+                    .map(|rate| rate as f64 * 8.0 / 1e9)
+                    .into()
             },
             |it| {
                 let link = it.link();
@@ -115,15 +120,15 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         Col::number(
             "flaps",
             "Flaps",
-            |it| it.row.assessment.map(|link| f64::from(link.outages.flaps)).into(),
+            |it| it.data.assessment.map(|link| f64::from(link.outages.flaps)).into(),
             |it| html! { (it.link().flaps) },
         ),
         Col::text(
             "since",
             "Since",
             |it| match (
-                it.row.assessment,
-                it.row.assessment.and_then(|link| it.row.view.time(link.since)),
+                it.data.assessment,
+                it.data.assessment.and_then(|link| it.data.view.time(link.since)),
             ) {
                 (Some(link), Some(text)) => Value::Ranked(link.since.0 as f64, text),
                 _ => Value::None,
@@ -131,7 +136,7 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
             |it| html! { @if let Some(at) = &it.link().since { (components::ago(it.clock, at)) } },
         ),
         Col::only_csv("speed", |it| {
-            let speed = it.row.status().and_then(|status| status.speed);
+            let speed = it.data.status().and_then(|status| status.speed);
             speed.map_or(Value::None, |speed| speed.label().to_owned().into())
         }),
         Col::only_csv("width", |it| {
@@ -146,9 +151,9 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         }),
         Col::only_csv("id", |it| it.link().link.clone().into()),
     ];
-    let fabric: fn(&Row<'a>) -> Value = |it| it.row.view.name.to_owned().into();
+    let fabric: fn(&Row<'a>) -> Value = |it| it.data.view.name.to_owned().into();
     columns.push(if has_fabrics {
-        Col::text("fabric", "Fabric", fabric, |it| html! { bdi { (it.row.view.name) } })
+        Col::text("fabric", "Fabric", fabric, |it| html! { bdi { (it.data.view.name) } })
     } else {
         Col::only_csv("fabric", fabric)
     });

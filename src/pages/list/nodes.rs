@@ -65,6 +65,7 @@ fn gigabits(bytes: Option<f64>) -> Value {
 }
 
 /// The columns of both lists; those of the other list are left out.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
     let is_switch = kind == NodeKind::Switch;
     let fabric: fn(&Row<'a>) -> Value = |it| it.view.name.to_owned().into();
@@ -194,6 +195,7 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         ),
         (has_fabrics, Col::text("fabric", "Fabric", fabric, |it| html! { bdi { (it.view.name) } })),
         (!has_fabrics, Col::only_csv("fabric", fabric)),
+        (!is_switch, Col::only_csv("host", |it| it.node.host.clone().unwrap_or_default().into())),
         (true, Col::only_csv("guid", |it| it.node.guid.clone().into())),
         (true, Col::only_csv("lid", |it| it.node.lid.map(f64::from).into())),
         (
