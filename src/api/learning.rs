@@ -1,18 +1,17 @@
 //! How far links are from their first verdict. After a start most of them only lack time of observation, which is not
 //! the same as an unknown state.
 
-use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_health::bit_errors::{BitErrorLevel, BitErrors, ENOUGH};
 use ib_health::{LinkAssessment, Reason, Verdict};
 use ib_mad::Counter;
 
-use super::links::{FabricView, with_findings};
+use super::links::FabricView;
 use super::model::{Learning, Verdicts};
 
 impl Learning {
     /// Both: the time is that of the one with more left.
-    fn and(self, other: Learning) -> Learning {
+    pub(super) fn and(self, other: Learning) -> Learning {
         let left = |it: &Learning| it.needed_seconds - it.observed_seconds;
         let last = if left(&other) > left(&self) { other } else { self };
         Learning {
@@ -39,8 +38,10 @@ pub(super) fn of_link(view: FabricView<'_>, assessment: &LinkAssessment) -> Opti
     let mut sum: Option<Learning> = None;
     for port in [near, far] {
         let errors = &view.assessment.ports.get(port.0 as usize)?.bit_errors;
-        let counts = || view.snapshot.reading(port)?.get(Counter::SymbolErrors);
-        if errors.level == BitErrorLevel::Unknown && counts().is_some() {
+        // Readings are large: of 60,000 ports, to read them all takes milliseconds.
+        let has_windows = || errors.windows.iter().any(|window| window.seconds > 0.0);
+        let reads = || view.snapshot.reading(port)?.get(Counter::SymbolErrors);
+        if errors.level == BitErrorLevel::Unknown && (has_windows() || reads().is_some()) {
             let end = of_end(errors)?;
             sum = Some(sum.map_or(end, |sum| Learning { links: 1, ..sum.and(end) }));
         }
@@ -61,28 +62,25 @@ fn of_end(errors: &BitErrors) -> Option<Learning> {
 }
 
 impl Verdicts {
-    /// Counts one more link.
+    /// Counts one more link. Returns how far it is.
     pub(super) fn add_link(
         &mut self,
         view: FabricView<'_>,
         verdict: Verdict,
         assessment: Option<&LinkAssessment>,
-    ) {
+    ) -> Option<Learning> {
+        let learning = assessment.and_then(|link| of_link(view, link));
         self.add(verdict);
-        self.learning += usize::from(assessment.is_some_and(|link| of_link(view, link).is_some()));
+        self.learning += usize::from(learning.is_some());
+        learning
     }
-}
-
-/// All links of a fabric that only lack time.
-pub fn of_fabric(observation: &Observation) -> Option<Learning> {
-    let view = FabricView::new(observation)?;
-    let early = with_findings(observation).filter_map(|(.., it)| of_link(view, it?));
-    early.reduce(Learning::and)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::links::with_findings;
+    use fabric_observation::Observation;
     use ib_health::bit_errors::{BerWindow, Measurement};
     use ib_health::testing::{count, fine, port, snapshot};
 
@@ -108,6 +106,16 @@ mod tests {
         Observation { snapshot: Some(snapshot.into()), assessment, ..Observation::default() }
     }
 
+    /// All links of a fabric that only lack time.
+    fn of_fabric(observation: &Observation) -> Option<Learning> {
+        let (view, mut verdicts) = (FabricView::new(observation)?, Verdicts::default());
+        let links = with_findings(observation);
+        let early: Vec<Learning> =
+            links.filter_map(|(_, verdict, link)| verdicts.add_link(view, verdict, link)).collect();
+        assert_eq!(verdicts.learning, early.len());
+        early.into_iter().reduce(Learning::and)
+    }
+
     #[test]
     fn fabric_is_as_far_as_its_last_link() {
         let learning = of_fabric(&observed([300.0, 240.0], 2)).unwrap();
@@ -125,6 +133,9 @@ mod tests {
         // A device that does not count symbol errors is not learned about, however long it is observed.
         let mut seen = observed([300.0; 2], 0);
         std::sync::Arc::make_mut(seen.snapshot.as_mut().unwrap()).readings.fill(None);
+        for port in &mut seen.assessment.ports {
+            port.bit_errors.windows = Default::default();
+        }
         assert_eq!(of_fabric(&seen), None);
         assert_eq!(of_fabric(&Observation::default()), None);
     }

@@ -193,8 +193,9 @@ fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>)
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
         if let Some(view) = FabricView::new(observation) {
-            with_findings(observation)
-                .for_each(|(_, verdict, link)| verdicts.add_link(view, verdict, link));
+            for (_, verdict, link) in with_findings(observation) {
+                verdicts.add_link(view, verdict, link);
+            }
         }
         FabricLinks {
             fabric: observation.fabric.clone(),

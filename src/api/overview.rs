@@ -17,11 +17,11 @@ use rdma_host::model::{Device as HostDevice, Port as HostPort, Sensor};
 
 use super::links::{FabricView, LinkRow, ListFilter, ranked, rfc3339, with_findings};
 use super::model::{
-    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, NodeCount, NodeName,
-    Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
+    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, NodeCount,
+    NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
 use super::ports::{self, KINDS, name};
-use super::{Fabrics, learning, traffic};
+use super::{Fabrics, traffic};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;
@@ -43,10 +43,12 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     };
     let Some(view) = FabricView::new(observation) else { return unswept };
     let FabricView { snapshot, assessment, .. } = view;
-    let mut verdicts = Verdicts::default();
+    let (mut verdicts, mut learning) = (Verdicts::default(), None);
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
     for (_, verdict, link) in with_findings(observation) {
-        verdicts.add_link(view, verdict, link);
+        if let Some(link) = verdicts.add_link(view, verdict, link) {
+            learning = Some(learning.map_or(link, |sum: Learning| sum.and(link)));
+        }
         let worst = link.and_then(|link| link.reasons.worst());
         if let Some((reason, _)) = worst.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
@@ -67,7 +69,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         verdicts,
         reasons: reason_counts(reasons),
         worst_links: worst.1.iter().map(LinkRow::link).collect(),
-        learning: learning::of_fabric(observation),
+        learning,
         traffic: traffic::traffic(view, MAX_LISTED),
         regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
