@@ -30,6 +30,8 @@ pub struct WebApp {
     pub(crate) history: HistoryService,
     /// What a scrape without parameters gets.
     pub profile: Profile,
+    /// The address of Grafana, without a slash at the end.
+    pub grafana: Option<Arc<str>>,
 }
 
 impl WebApp {
@@ -37,7 +39,8 @@ impl WebApp {
     pub fn new(latest: Latest, process: Process, path: &str, history: Option<PathBuf>) -> Self {
         let history = HistoryService::new(history.map(Arc::from));
         let profile = Profile::default();
-        WebApp { latest, process, telemetry_path: path.into(), history, profile }
+        let telemetry_path = path.into();
+        WebApp { latest, process, telemetry_path, history, profile, grafana: None }
     }
 
     /// The latest exposition with its snapshots.
@@ -53,11 +56,12 @@ impl WebApp {
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
             .merge(pages::router())
-            .with_state(self)
+            .with_state(self.clone())
             .merge(api)
             .fallback(not_found)
             // Of all routes above.
             .method_not_allowed_fallback(method_not_allowed)
+            .layer(middleware::from_fn_with_state(self, pages::frame))
             .layer(middleware::from_fn(require_host))
     }
 }

@@ -92,6 +92,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
 lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.external-url -d 'URL under which users reach the exporter' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
 false\t''"
@@ -225,6 +226,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
 lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.external-url -d 'URL under which users reach the exporter' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
 false\t''"
@@ -432,6 +434,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
 lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.external-url -d 'URL under which users reach the exporter' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.systemd-socket -d 'Use systemd socket activation [default: false]' -r -f -a "true\t''
 false\t''"

@@ -8,6 +8,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub const OVERVIEW: &str = "/";
 /// The list of links: `?fabric=NAME&verdict=bad`.
 pub const LINKS: &str = "/links";
+/// The list of switches: `?fabric=NAME&sort=utilization`.
+pub const SWITCHES: &str = "/switches";
+/// The list of hosts.
+pub const HOSTS: &str = "/hosts";
+/// The traffic of a fabric: `?fabric=NAME`.
+pub const TRAFFIC: &str = "/traffic";
 /// A link, by its id: `/link/0x…:5-0x…:1?fabric=NAME`.
 pub const LINK: &str = "/link/{link}";
 /// A node, by its GUID: `/node/0x…?fabric=NAME`.
@@ -30,6 +36,8 @@ pub const RUNBOOKS: &str = "/runbooks";
 pub const RUNBOOK: &str = "/runbooks/{alert}";
 /// The style sheet of all pages.
 pub const STYLE: &str = "/-/style.css";
+/// The icon of all pages.
+pub const ICON: &str = "/-/icon.svg";
 /// The characters to escape in a device's name in a fragment; the kernel's own names need no escape.
 const IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
@@ -59,6 +67,14 @@ pub fn port_of_node(fabric: &str, guid: impl Display, number: u8) -> String {
     format!("{}#port-{number}", node(fabric, guid))
 }
 
+/// A dashboard of this project in Grafana, by the end of its UID, with values of its variables.
+pub fn dashboard(grafana: &str, name: &str, variables: &[(&str, &str)]) -> String {
+    let keys: Vec<String> = variables.iter().map(|(name, _)| format!("var-{name}")).collect();
+    let pairs: Vec<(&str, &str)> =
+        keys.iter().zip(variables).map(|(key, (_, value))| (&**key, *value)).collect();
+    with(&format!("{grafana}/d/fabric-exporter-{name}"), &pairs)
+}
+
 /// The runbook of an alert.
 pub fn runbook(alert: &str) -> String {
     format!("{RUNBOOKS}/{alert}")
@@ -85,14 +101,20 @@ mod tests {
             link("", LinkId((Guid(1), 2), (Guid(3), 4))),
             "/link/0x0000000000000001:2-0x0000000000000003:4"
         );
+        assert_eq!(
+            dashboard("https://g/sub", "switch", &[("fabric", "a b"), ("switch", "leaf-1")]),
+            "https://g/sub/d/fabric-exporter-switch?var-fabric=a%20b&var-switch=leaf%2D1"
+        );
         assert_eq!((&*device("mlx5_0"), &*device("a b#%")), ("/host#mlx5_0", "/host#a%20b%23%25"));
     }
 
     /// The telemetry path must not be one of these.
     #[test]
     fn page_paths_are_reserved_in_the_config() {
-        let pages =
-            [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, RUNBOOKS, RUNBOOK, STYLE];
+        let pages = [
+            LINKS, SWITCHES, HOSTS, MODULES, TRAFFIC, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST,
+            SEARCH, RUNBOOKS, RUNBOOK, STYLE, ICON,
+        ];
         for path in pages {
             let first = path.split('/').nth(1).unwrap();
             assert!(crate::config::RESERVED_PATHS.contains(&first), "{path}");

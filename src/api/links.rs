@@ -17,6 +17,7 @@ use ib_health::{
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
+use ib_mad::rate::Speed;
 use ib_mad::reading::CounterSet;
 use ib_mad::register::text;
 use ib_mad::{Counter, Moment, Reading};
@@ -25,7 +26,7 @@ use super::model::{
     BitErrors, End, FabricLinks, Label, Link, LinkPlace, LinkReason, Links, Severity,
     SuggestedRepair, Verdicts, WindowErrors,
 };
-use super::{Fabrics, Filter, model, selected};
+use super::{Fabrics, Filter, learning, model, selected};
 
 /// A fabric after its first sweep: what the models are built from.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +79,7 @@ impl<'a> FabricView<'a> {
             upstream: assessment
                 .and_then(|link| link.upstream)
                 .map(|port| evidence::port_label(self.snapshot, port)),
+            learning: assessment.and_then(|link| learning::of_link(*self, link)),
         }
     }
 
@@ -190,7 +192,11 @@ pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
 fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>) -> L) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
-        with_findings(observation).for_each(|(_, verdict, _)| verdicts.add(verdict));
+        if let Some(view) = FabricView::new(observation) {
+            for (_, verdict, link) in with_findings(observation) {
+                verdicts.add_link(view, verdict, link);
+            }
+        }
         FabricLinks {
             fabric: observation.fabric.clone(),
             swept_at: FabricView::new(observation).and_then(FabricView::swept_at),
@@ -270,41 +276,83 @@ pub(crate) struct ListFilter<'a> {
     pub fabric: Option<&'a str>,
     /// Only links with one of these verdicts.
     pub verdicts: &'a [Verdict],
+    /// Only links with this reason.
+    pub reason: Option<Reason>,
+    /// Only links that run at this speed.
+    pub speed: Option<Speed>,
     /// Only links with this text in the name of a node at an end, in any case.
     pub text: &'a str,
 }
 
-/// The length of the list of the selected links, and up to `count` of them, the worst first, without the first `skip`.
-pub(crate) fn ranked(
-    fabrics: &Fabrics,
-    filter: &ListFilter<'_>,
-    skip: usize,
-    count: usize,
-) -> (usize, Vec<Link>) {
-    let observations = selected(fabrics, filter.fabric).filter(|it| it.snapshot.is_some());
-    let observations: Vec<&Observation> = observations.map(|it| &**it).collect();
-    let views: Vec<FabricView<'_>> =
-        observations.iter().filter_map(|it| FabricView::new(it)).collect();
-    let mut ranked = Vec::new();
-    for ((fabric, view), observation) in views.iter().enumerate().zip(&observations) {
+/// A link of a list, before its model is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkRow<'a> {
+    pub view: FabricView<'a>,
+    pub cable: Cable,
+    pub verdict: Verdict,
+    pub assessment: Option<&'a LinkAssessment>,
+}
+
+impl LinkRow<'_> {
+    pub fn link(&self) -> Link {
+        self.view.link(self.cable, self.assessment)
+    }
+
+    /// Its ends.
+    pub fn ports(&self) -> [PortIndex; 2] {
+        [self.cable.0, self.cable.1]
+    }
+
+    /// The state of the end that is known.
+    pub fn status(&self) -> Option<&PortStatus> {
+        self.ports().into_iter().find_map(|port| self.view.snapshot.status(port))
+    }
+}
+
+/// The links that a filter selects.
+pub(crate) fn select<'a>(fabrics: &'a Fabrics, filter: &ListFilter<'_>) -> Vec<LinkRow<'a>> {
+    let mut rows = Vec::new();
+    for observation in selected(fabrics, filter.fabric) {
+        let Some(view) = FabricView::new(observation) else { continue };
         let named = nodes_named(view.snapshot, filter.text);
         for (cable, verdict, assessment) in with_findings(observation) {
             let is_named = |port: PortIndex| {
                 let NodeIndex(node) = view.snapshot.fabric.port(port).node;
                 named.as_ref().is_none_or(|named| named[node as usize])
             };
-            let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
-            if is_selected && (is_named(cable.0) || is_named(cable.1)) {
-                ranked.push((severity(*view, cable, assessment), fabric as u32, cable, assessment));
+            let row = LinkRow { view, cable, verdict, assessment };
+            let has_reason =
+                |reason| assessment.is_some_and(|link| link.reasons.weight(reason).is_some());
+            let has_speed = |speed| row.status().is_some_and(|status| status.speed == Some(speed));
+            if (filter.verdicts.is_empty() || filter.verdicts.contains(&verdict))
+                && filter.reason.is_none_or(has_reason)
+                && filter.speed.is_none_or(has_speed)
+                && (is_named(cable.0) || is_named(cable.1))
+            {
+                rows.push(row);
             }
         }
     }
+    rows
+}
+
+/// The number of the selected links, and up to `count` of them, the worst first, without the first `skip`.
+pub(crate) fn ranked<'a>(
+    fabrics: &'a Fabrics,
+    filter: &ListFilter<'_>,
+    skip: usize,
+    count: usize,
+) -> (usize, Vec<LinkRow<'a>>) {
+    let rank = |row: LinkRow<'a>| (severity(row.view, row.cable, row.assessment), row);
+    let mut ranked: Vec<(Severity, LinkRow<'a>)> =
+        select(fabrics, filter).into_iter().map(rank).collect();
     let found = ranked.len();
     let end = skip.saturating_add(count).min(found);
     // Few have the same severity: the names of most links are never looked up.
-    let order = |a: &Ranked<'_>, b: &Ranked<'_>| {
-        let place = |it: &Ranked<'_>| place(views[it.1 as usize], it.2);
-        a.0.cmp(&b.0).then_with(|| place(a).cmp(&place(b)))
+    let order = |a: &(Severity, LinkRow<'_>), b: &(Severity, LinkRow<'_>)| {
+        let place =
+            |a: LinkRow<'_>, b: LinkRow<'_>| place(a.view, a.cable).cmp(&place(b.view, b.cable));
+        a.0.cmp(&b.0).then_with(|| place(a.1, b.1))
     };
     // The order of the rest does not matter.
     if end < found {
@@ -312,14 +360,8 @@ pub(crate) fn ranked(
     }
     ranked.truncate(end);
     ranked.sort_by(order);
-    let page = ranked.into_iter().skip(skip);
-    let link =
-        |(_, fabric, cable, assessment): Ranked<'_>| views[fabric as usize].link(cable, assessment);
-    (found, page.map(link).collect())
+    (found, ranked.into_iter().skip(skip).map(|(_, row)| row).collect())
 }
-
-/// A link's severity, the index of its fabric, its cable and its assessment.
-type Ranked<'a> = (Severity, u32, Cable, Option<&'a LinkAssessment>);
 
 /// For each node whether a text is in its name; `None` without a text.
 fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
@@ -517,6 +559,7 @@ mod tests {
         let mut assessment = fine(&snapshot);
         assessment.ports[leaf.0 as usize].bit_errors = over(432);
         assessment.links[0].verdict = Verdict::Watch;
+        assessment.links[0].reasons.add(Reason::BitErrors, Verdict::Watch);
         let fabric = "f".into();
         let snapshot = Some(snapshot.into());
         [Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })]
@@ -544,7 +587,7 @@ mod tests {
         let board = board();
         let page = |filter: &ListFilter<'_>, skip, count| {
             let (found, links) = ranked(&board, filter, skip, count);
-            let names = links.iter().map(|link| link.ends[1].node.clone());
+            let names = links.iter().map(|row| row.link().ends[1].node.clone());
             (found, names.collect::<Vec<_>>())
         };
         let all = ListFilter::default();
@@ -555,6 +598,9 @@ mod tests {
         assert_eq!(page(&all, 7, 1), (2, vec![]));
         assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&ListFilter { speed: Some(Speed::Edr), ..all.clone() }, 0, 9).0, 2);
+        assert_eq!(page(&ListFilter { speed: Some(Speed::Ndr), ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(page(&ListFilter { reason: Some(Reason::BitErrors), ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "no-such-node", ..all.clone() }, 0, 9).0, 0);
         assert_eq!(page(&ListFilter { fabric: Some("g"), ..all }, 0, 9).0, 0);
     }

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod history_service;
+pub mod learning;
 pub mod links;
 pub mod model;
 pub mod modules;
@@ -12,6 +13,7 @@ pub mod ports;
 pub mod search;
 pub mod topology;
 pub mod totals;
+pub mod traffic;
 
 use std::sync::Arc;
 use std::time::SystemTime;

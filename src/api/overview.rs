@@ -15,13 +15,13 @@ use ib_mad::{Guid, device, port_state, register};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort, Sensor};
 
-use super::Fabrics;
-use super::links::{FabricView, ListFilter, ranked, rfc3339, with_findings};
+use super::links::{FabricView, LinkRow, ListFilter, ranked, rfc3339, with_findings};
 use super::model::{
-    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, NodeCount, NodeName,
-    Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
+    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, NodeCount,
+    NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
 use super::ports::{self, KINDS, name};
+use super::{Fabrics, traffic};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;
@@ -43,16 +43,19 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     };
     let Some(view) = FabricView::new(observation) else { return unswept };
     let FabricView { snapshot, assessment, .. } = view;
-    let mut verdicts = Verdicts::default();
+    let (mut verdicts, mut learning) = (Verdicts::default(), None);
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
     for (_, verdict, link) in with_findings(observation) {
-        verdicts.add(verdict);
+        if let Some(link) = verdicts.add_link(view, verdict, link) {
+            learning = Some(learning.map_or(link, |sum: Learning| sum.and(link)));
+        }
         let worst = link.and_then(|link| link.reasons.worst());
         if let Some((reason, _)) = worst.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
         }
     }
     let suspect = ListFilter { verdicts: &[Verdict::Bad, Verdict::Watch], ..ListFilter::default() };
+    let worst = ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED);
     let nodes_down = snapshot.fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
     let nodes_down = nodes_down.take(MAX_LISTED).map(|node| {
         let node = snapshot.fabric.node(node);
@@ -65,7 +68,9 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         nodes_down: nodes_down.collect(),
         verdicts,
         reasons: reason_counts(reasons),
-        worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).1,
+        worst_links: worst.1.iter().map(LinkRow::link).collect(),
+        learning,
+        traffic: traffic::traffic(view, MAX_LISTED),
         regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
         firmware_differences: firmware_differences(snapshot),

@@ -1,6 +1,8 @@
 //! `/api/v1/nodes`, `/api/v1/nodes/{guid}` and `/api/v1/links/{id}`: nodes, and links with both of their ports in
 //! full, built from the latest snapshots.
 
+use std::sync::Arc;
+
 use fabric_observation::Observation;
 use ib_fabric::hardware::{NodeHardware, ReadAt};
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
@@ -8,6 +10,7 @@ use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::Role;
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
+use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::register::{self, monitor, text};
@@ -18,7 +21,7 @@ use super::model::{
     Congestion, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Node, NodeDetail, Nodes,
     Peer, Port, PortName, PreFecBer, ReportedBer, Verdicts, verdict_from,
 };
-use super::{Fabrics, Filter, selected};
+use super::{Fabrics, Filter, learning, selected, traffic};
 
 /// The kinds of nodes, in the order in which they are listed.
 pub(super) const KINDS: [NodeKind; 4] =
@@ -31,7 +34,12 @@ pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
         FabricNodes {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
-            nodes: view.map(|view| selected_nodes(observation, view, filter)).unwrap_or_default(),
+            nodes: view.map_or_else(Vec::new, |view| {
+                selected_nodes(observation, view, filter)
+                    .into_iter()
+                    .map(|(_, node)| node)
+                    .collect()
+            }),
         }
     });
     Nodes { fabrics: fabrics.collect() }
@@ -44,8 +52,11 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
         let index = view.snapshot.fabric.node_by_guid(guid)?;
         let ports = ports_of(view, index);
         let mut verdicts = Verdicts::default();
-        for verdict in ports.iter().filter_map(|port| port.verdict.as_deref()) {
+        for (port, verdict) in
+            ports.iter().filter_map(|port| Some((port, port.verdict.as_deref()?)))
+        {
             verdicts.add(verdict_from(verdict).unwrap_or(Verdict::Unknown));
+            verdicts.learning += usize::from(port.learning.is_some());
         }
         Some(NodeDetail {
             fabric: view.name.to_owned(),
@@ -56,13 +67,17 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
     })
 }
 
-fn selected_nodes(observation: &Observation, view: FabricView<'_>, filter: &Filter) -> Vec<Node> {
+fn selected_nodes(
+    observation: &Observation,
+    view: FabricView<'_>,
+    filter: &Filter,
+) -> Vec<(NodeIndex, Node)> {
     let fabric = &view.snapshot.fabric;
     let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
-    for (cable, verdict, _) in with_findings(observation) {
+    for (cable, verdict, link) in with_findings(observation) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
         for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
-            verdicts[node.0 as usize].add(verdict);
+            verdicts[node.0 as usize].add_link(view, verdict, link);
         }
     }
     let is_selected = |index: &NodeIndex| {
@@ -71,7 +86,34 @@ fn selected_nodes(observation: &Observation, view: FabricView<'_>, filter: &Filt
             && filter.node.as_ref().is_none_or(|name| node.is_called(name))
     };
     let nodes = fabric.node_indexes().filter(is_selected);
-    nodes.map(|index| node(view, index, verdicts[index.0 as usize])).collect()
+    nodes.map(|index| (index, node(view, index, verdicts[index.0 as usize]))).collect()
+}
+
+/// A node of a list.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRow<'a> {
+    pub view: FabricView<'a>,
+    pub index: NodeIndex,
+    pub node: Node,
+}
+
+/// The nodes of a kind in the selected fabrics, by name.
+pub(crate) fn node_rows<'a>(
+    fabrics: &'a Fabrics,
+    fabric: Option<&str>,
+    kind: NodeKind,
+) -> Vec<NodeRow<'a>> {
+    let filter = Filter { kind: Some(kind.label()), ..Filter::default() };
+    let of_fabric = |observation: &'a Arc<Observation>| {
+        let view = FabricView::new(observation)?;
+        let nodes = selected_nodes(observation, view, &filter).into_iter();
+        Some(nodes.map(move |(index, node)| NodeRow { view, index, node }))
+    };
+    let mut rows: Vec<NodeRow<'a>> =
+        selected(fabrics, fabric).filter_map(of_fabric).flatten().collect();
+    let name = |row: &NodeRow<'a>| natural_key(&row.view.snapshot.fabric.node(row.index).name);
+    rows.sort_by_cached_key(name);
+    rows
 }
 
 fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
@@ -215,6 +257,9 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
             .and_then(|it| register::trouble(it.trouble.as_ref()?.value))
             .map(Into::into),
         module: module_of(view, index),
+        tx: assessment.tx.map(traffic::flow),
+        rx: assessment.rx.map(traffic::flow),
+        learning: link.and_then(|link| learning::of_link(view, link)),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role)),

@@ -7,7 +7,7 @@ use fabric_observation::Observation;
 use ib_fabric::topology::{Levels, Link as Cable};
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
 use ib_health::congestion::Role;
-use ib_health::{Verdict, evidence};
+use ib_health::{LinkAssessment, Verdict, evidence};
 use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
@@ -28,7 +28,7 @@ pub fn topology(observation: &Observation) -> Topology {
     let mut to_hosts = vec![LinkGroup::default(); switches.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup> = BTreeMap::new();
     let mut switchless = Vec::new();
-    for (cable, verdict, _) in with_findings(observation) {
+    for (cable, verdict, link) in with_findings(observation) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
         let group = match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
@@ -40,7 +40,7 @@ pub fn topology(observation: &Observation) -> Topology {
             }
             _ => continue,
         };
-        group.add(view, cable, verdict);
+        group.add(view, cable, verdict, link);
     }
     for (switch, hosts) in switches.iter_mut().zip(&to_hosts) {
         switch.hosts = hosts.verdicts.count();
@@ -67,6 +67,7 @@ pub fn topology(observation: &Observation) -> Topology {
     }
     for (switch, all) in switches.iter_mut().zip(all) {
         switch.worst_verdict = all.worst().map(|worst| worst.label().into());
+        switch.verdicts = all;
     }
     let bundles = between.iter().map(|(&(a, b), links)| Bundle {
         a,
@@ -94,8 +95,14 @@ struct LinkGroup {
 }
 
 impl LinkGroup {
-    fn add(&mut self, view: FabricView<'_>, cable: Cable, verdict: Verdict) {
-        self.verdicts.add(verdict);
+    fn add(
+        &mut self,
+        view: FabricView<'_>,
+        cable: Cable,
+        verdict: Verdict,
+        link: Option<&LinkAssessment>,
+    ) {
+        self.verdicts.add_link(view, verdict, link);
         self.congestion = self.congestion.and(&congestion(view, cable));
         if verdict >= Verdict::Watch {
             self.suspects.push((cable, verdict));
@@ -157,6 +164,12 @@ fn ordered_switches(snapshot: &Snapshot) -> impl Iterator<Item = (NodeIndex, Swi
             (node.identity.guid.to_string(), node.name.clone(), snapshot.is_up(index));
         (index, Switch { guid, node: name, up, level, group, ..Switch::default() })
     })
+}
+
+/// The switches of the lowest level, those with hosts, in the order in which they are listed.
+pub(crate) fn leaves(snapshot: &Snapshot) -> Vec<NodeIndex> {
+    let leaves = ordered_switches(snapshot).filter(|(_, switch)| switch.level == Some(1));
+    leaves.map(|(index, _)| index).collect()
 }
 
 fn places(nodes: impl Iterator<Item = NodeIndex>) -> HashMap<NodeIndex, usize> {

@@ -230,6 +230,7 @@ impl<'a> Daemon<'a> {
         let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut app = WebApp::new(latest, process, &settings.telemetry_path, history);
         app.profile = settings.profile;
+        app.grafana = settings.grafana_url.as_deref().map(Into::into);
         let server = Server::new(security, app.router(), Limits::default(), request_class);
         let mut addresses = Vec::new();
         for listener in listeners {

@@ -37,6 +37,8 @@ pub struct Settings {
     pub external_url: Option<String>,
     /// What a scrape without parameters gets.
     pub profile: Profile,
+    /// The URL of Grafana, without a slash at the end.
+    pub grafana_url: Option<String>,
     /// The web config file: TLS, logins, headers.
     pub web_config: Option<PathBuf>,
     /// Where sysfs is mounted.
@@ -157,6 +159,7 @@ impl Settings {
             telemetry_path: web.telemetry_path.unwrap_or_else(|| "/metrics".into()),
             external_url: web.external_url.map(|url| url.trim_end_matches('/').to_owned()),
             profile: web.profile.unwrap_or_default(),
+            grafana_url: web.grafana_url.map(|url| url.trim_end_matches('/').to_owned()),
             web_config: web.config_file,
             sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),

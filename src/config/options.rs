@@ -97,6 +97,11 @@ section! {
         /// and port: http or https, no path.
         #[arg(long = "web.external-url", value_name = "URL", hide_short_help = true)]
         external_url: String,
+        /// URL of a Grafana that has the dashboards
+        ///
+        /// Pages link to its dashboards of the same link, switch, host or fabric. http or https, also with a path.
+        #[arg(long = "web.grafana-url", value_name = "URL", hide_short_help = true)]
+        grafana_url: String,
         /// Web config file: TLS, users, headers
         ///
         /// YAML in the format of the Prometheus exporter toolkit. The exporter reloads the file when it

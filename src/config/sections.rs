@@ -22,16 +22,19 @@ use super::options::{
 };
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 11] = [
-    "-", "api", "events", "host", "link", "links", "node", "port", "runbooks", "search", "topology",
+pub const RESERVED_PATHS: [&str; 15] = [
+    "-", "api", "events", "host", "hosts", "link", "links", "modules", "node", "port", "runbooks",
+    "search", "switches", "topology", "traffic",
 ];
 
 impl WebOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let path = self.telemetry_path.as_deref().and_then(path_problem);
-        let url = self.external_url.as_deref().and_then(url_problem);
-        let found = [("telemetry-path", path), ("external-url", url)].into_iter();
-        found.filter_map(|(key, problem)| Some(invalid(key, problem?))).collect()
+        // A path would not work: links between pages begin with `/`.
+        let url = self.external_url.as_deref().and_then(|url| url_problem(url, false));
+        let grafana = self.grafana_url.as_deref().and_then(|url| url_problem(url, true));
+        let found = [("telemetry-path", path), ("external-url", url), ("grafana-url", grafana)];
+        found.into_iter().filter_map(|(key, problem)| Some(invalid(key, problem?))).collect()
     }
 }
 
@@ -53,19 +56,24 @@ fn path_problem(path: &str) -> Option<String> {
     })
 }
 
-/// Why a text cannot be the URL of the exporter. A path would not work: links between pages begin with `/`.
-fn url_problem(url: &str) -> Option<String> {
+/// Why a text cannot be the URL of a server, with a path or without one.
+fn url_problem(url: &str, may_have_path: bool) -> Option<String> {
     let is_origin = |uri: Uri| {
         let host = uri.authority().map(Authority::as_str);
         matches!(uri.scheme_str(), Some("http" | "https"))
             && host.is_some_and(|host| !host.contains('@') && !host.starts_with(':'))
-            && uri.path_and_query().is_none_or(|path| path.as_str() == "/")
+            && uri.query().is_none()
+            && (may_have_path || uri.path() == "/")
     };
     let valid = !url.contains('#') && url.parse().is_ok_and(is_origin);
     (!valid).then(|| {
+        let (example, path) = if may_have_path {
+            ("https://grafana.example or https://ib.example/grafana", "")
+        } else {
+            ("https://ib.example or http://ib.example:10315", " and path")
+        };
         format!(
-            "{url:?} is not a URL such as https://ib.example or http://ib.example:10315: http or \
-             https, and a host without user and path"
+            "{url:?} is not a URL such as {example}: http or https, and a host without user{path}"
         )
     })
 }

@@ -33,6 +33,8 @@ fn empty_file_gives_defaults() {
 
 #[test]
 fn external_url_has_no_slash_at_the_end() {
+    let settings = merged(&["--web.grafana-url=https://ib.example/grafana/"], "{}").unwrap();
+    assert_eq!(settings.grafana_url.as_deref(), Some("https://ib.example/grafana"));
     for (given, url) in [
         ("https://ib.example/", "https://ib.example"),
         ("http://ib.example:10315", "http://ib.example:10315"),
@@ -117,6 +119,9 @@ fn each_mistake_is_one_line_with_its_place() {
         (&["--web.telemetry-path=/{m}"], "", "is not a path"),
         (&["--web.telemetry-path=/a b"], "", "is not a path"),
         (&["--web.telemetry-path=/runbooks"], "", "is reserved"),
+        (&["--web.grafana-url=grafana"], "", "not a URL such as https://grafana.example"),
+        (&["--web.grafana-url=https://g/?orgId=1"], "", "not a URL"),
+        (&["--web.grafana-url=javascript:alert(1)"], "", "not a URL"),
         (&["--web.external-url=ib.example"], "", "not a URL such as https://ib.example"),
         (&["--web.external-url=ftp://ib.example"], "", "not a URL"),
         (&["--web.external-url=https://"], "", "not a URL"),

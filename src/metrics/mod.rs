@@ -12,6 +12,7 @@ mod modules;
 pub mod process;
 pub mod selection;
 pub mod self_metrics;
+pub mod throughput;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,10 +22,12 @@ use std::time::{Duration, Instant, SystemTime};
 pub use exposition::Format;
 use exposition::{Block, Document, Family, Part};
 use fabric_observation::SharedState;
+use fabric_observation::host::HostObservation;
 
 use fabric::summary::{self, Summary};
 use process::Process;
 use selection::{Group, MAX_SHARDS, Selection, Shard};
+use throughput::Trends;
 
 /// A family: its name, type, labels and help, or a constant.
 macro_rules! family {
@@ -71,6 +74,10 @@ pub struct Exposition {
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
     /// The highest number of shards that was requested so far.
     shards: Arc<AtomicUsize>,
+    /// What the hosts of each fabric sent in the latest sweeps.
+    pub trends: Trends,
+    /// The reading of the host before the latest one.
+    pub previous_host: Option<Arc<HostObservation>>,
 }
 
 type Joined = Arc<[Block]>;
@@ -129,7 +136,21 @@ impl Exposition {
             }
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
-        Exposition { board, fabrics, host, summaries, joined: Mutex::default(), shards }
+        let trends = match same {
+            Some(before) => before.trends.clone(),
+            None => before.map_or_else(Trends::default, |it| it.trends.clone()).with(&board),
+        };
+        let is_same_host = |before: &Exposition| match (&before.board.host, &board.host) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            _ => false,
+        };
+        let previous_host = before.and_then(|before| {
+            let earlier =
+                if is_same_host(before) { &before.previous_host } else { &before.board.host };
+            earlier.clone()
+        });
+        let joined = Mutex::default();
+        Exposition { board, fabrics, host, summaries, joined, shards, trends, previous_host }
     }
 
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.
@@ -217,6 +238,11 @@ impl Exposition {
             return Some("the devices of this host have not been read".to_owned());
         }
         host.and_then(|host| host.problem().map(str::to_owned))
+    }
+
+    /// How many links are bad, by the sweeps that are recent at a time; `None` if none is.
+    pub fn bad_links(&self, now: SystemTime) -> Option<u64> {
+        self.summaries.iter().filter_map(|summary| summary.bad_links(now)).reduce(|a, b| a + b)
     }
 
     /// The state snapshot that was rendered.

@@ -1,10 +1,14 @@
 //! Parts that several pages have: verdicts, times, rates and counts as text, links to other pages, tables and forms.
 
+use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use crate::api::model::{Congestion, Link, Port, PortName, Verdicts};
+use crate::api::Fabrics;
+use crate::api::model::{
+    BusyLink, Congestion, Flow, LEARNING, Learning, Link, Port, PortName, Verdicts,
+};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
@@ -22,6 +26,88 @@ pub fn verdict(label: &str) -> Markup {
 /// The verdict as pages name it: `watch` is degraded.
 pub fn verdict_text(label: &str) -> &str {
     Verdict::word(label)
+}
+
+/// The verdict of a link, or that it is being learned.
+pub fn link_verdict(label: &str, learning: Option<&Learning>) -> Markup {
+    html! { @match learning {
+        Some(learning) => span .verdict.learning title=(learning_text(learning)) { (LEARNING) },
+        None => (verdict(label)),
+    } }
+}
+
+/// How far links are: `4 of 10 min, no errors so far`.
+pub fn learning_text(learning: &Learning) -> String {
+    let Learning { observed_seconds: observed, needed_seconds: needed, errors, .. } = learning;
+    let (unit, per) = if *needed < 120.0 { ("s", 1.0) } else { ("min", 60.0) };
+    // The last step is not done before the time is over.
+    let needed = (needed / per).round();
+    let observed = (observed / per).floor().min(needed);
+    let errors = if *errors == 0 { "no errors".to_owned() } else { plural(*errors, "bit error") };
+    format!("{observed:.0} of {needed:.0} {unit}, {errors} so far")
+}
+
+/// Traffic as a rate of bits, with three digits that matter.
+pub fn traffic(bytes_per_second: f64) -> String {
+    let bits = bytes_per_second * 8.0;
+    let (value, unit) = match bits {
+        bits if bits >= 1e12 => (bits / 1e12, "Tb/s"),
+        bits if bits >= 1e9 => (bits / 1e9, "Gb/s"),
+        bits if bits >= 1e6 => (bits / 1e6, "Mb/s"),
+        bits if bits > 0.0 => (bits / 1e3, "kb/s"),
+        _ => return "0".into(),
+    };
+    // The digits are those of the rounded value.
+    match value {
+        value if value < 9.995 => format!("{value:.2} {unit}"),
+        value if value < 99.95 => format!("{value:.1} {unit}"),
+        value => format!("{value:.0} {unit}"),
+    }
+}
+
+/// What a port sends or receives, and the share of its bandwidth.
+pub fn flow(flow: Option<&Flow>) -> Markup {
+    html! { @if let Some(flow) = flow {
+        span .whole { (traffic(flow.bytes_per_second)) }
+        @if flow.utilization > 0.0 { " " span .quiet.whole { (percent(flow.utilization)) } }
+    } }
+}
+
+/// The row of a direction of a link: from which port to which, its utilization and rate.
+pub fn busy_link(fabric: &str, busy: &BusyLink) -> Markup {
+    html! { tr {
+        th scope="row" data-label="Link" { a .cable href=(address::link(fabric, &busy.link)) {
+            bdi { (busy.from.label()) } " → " wbr; bdi { (busy.to.label()) }
+        } }
+        td .n data-label="Utilization" { (meter(busy.flow.utilization)) " " (percent(busy.flow.utilization)) }
+        td .n data-label="Rate" { (traffic(busy.flow.bytes_per_second)) }
+        td data-label="Verdict" { (link_verdict(&busy.verdict, busy.learning.as_ref())) }
+    } }
+}
+
+/// A share as a bar; the number stands next to it.
+pub fn meter(share: f32) -> Markup {
+    html! { svg .meter viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
+        rect .rest width="100" height="10" {}
+        rect .load width=(format!("{:.0}", share * 100.0)) height="10" {}
+    } }
+}
+
+/// A small plot of values in equal periods, without axes; the text says what it shows.
+pub fn sparkline(values: &[f64], text: &str) -> Markup {
+    const HEIGHT: f64 = 20.0;
+    let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let mut path = format!("M0 {HEIGHT}");
+    for (place, value) in values.iter().enumerate() {
+        let y = ((1.0 - value / most) * (HEIGHT - 1.0) + 0.5) * 10.0;
+        // Writing to a string does not fail.
+        let _ = write!(path, "V{}H{}", y.round() / 10.0, place + 1);
+    }
+    let _ = write!(path, "V{HEIGHT}Z");
+    html! { svg .spark viewBox={ "0 0 " (values.len()) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label=(text) {
+        title { (text) }
+        path d=(path) {}
+    } }
 }
 
 /// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.
@@ -206,9 +292,8 @@ pub fn counted(count_read: Option<u64>, least: Option<&str>) -> Markup {
 
 /// The count of each verdict that occurs, the worst first: `1 bad, 12 ok`.
 pub fn verdict_counts(verdicts: &Verdicts) -> String {
-    let counts = verdicts.worst_first().into_iter().filter(|(_, links)| *links > 0);
-    let counts =
-        counts.map(|(it, links)| format!("{} {}", count(links as u64), verdict_text(it.label())));
+    let counts = verdicts.shown().into_iter().filter(|(_, links)| *links > 0);
+    let counts = counts.map(|(it, links)| format!("{} {}", count(links as u64), verdict_text(it)));
     counts.collect::<Vec<_>>().join(", ")
 }
 
@@ -251,6 +336,15 @@ fn event_place(event: &Event) -> Markup {
 pub fn event_fabrics(board: &SharedState) -> Vec<String> {
     let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
     fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
+}
+
+/// Tabs that select a fabric, where there are several.
+pub fn fabric_tabs(path: &str, fabrics: &Fabrics, shown: Option<&str>) -> Markup {
+    html! { @if fabrics.len() > 1 { nav .tabs aria-label="Fabrics" { ul {
+        @for name in fabrics.iter().map(|it| &*it.fabric) { li {
+            a href=(address::with(path, &[("fabric", name)])) aria-current=[(Some(name) == shown).then_some("true")] { (name) }
+        } }
+    } } } }
 }
 
 /// A field of a form that selects one of some values, each with its text.
@@ -319,9 +413,43 @@ mod tests {
         }
     }
 
+    #[test]
+    fn traffic_is_given_in_bits() {
+        for (bytes, text) in [
+            (0.0, "0"),
+            (100.0, "0.80 kb/s"),
+            (1.5e6, "12.0 Mb/s"),
+            (1.2499e10, "100 Gb/s"),
+            (2.5e11, "2.00 Tb/s"),
+        ] {
+            assert_eq!(traffic(bytes), text);
+        }
+    }
+
+    #[test]
+    fn learning_says_how_long_and_what_was_seen() {
+        let learning = |observed_seconds, needed_seconds, errors| {
+            learning_text(&Learning { links: 1, observed_seconds, needed_seconds, errors })
+        };
+        assert_eq!(learning(270.0, 625.0, 0), "4 of 10 min, no errors so far");
+        assert_eq!(learning(50.0, 78.0, 1), "50 of 78 s, 1 bit error so far");
+        assert_eq!(learning(700.0, 625.0, 0), "10 of 10 min, no errors so far");
+    }
+
+    #[test]
+    fn sparkline_fills_its_height() {
+        let drawn = sparkline(&[0.0, 5.0, 10.0], "up to 10").into_string();
+        assert!(drawn.contains("d=\"M0 20V19.5H1V10H2V0.5H3V20Z\""), "{drawn}");
+        // Nothing was sent.
+        let drawn = sparkline(&[0.0, 0.0], "none").into_string();
+        assert!(drawn.contains("d=\"M0 20V19.5H1V19.5H2V20Z\""), "{drawn}");
+    }
+
     /// One word for the verdict, in tables and sentences.
     #[test]
     fn verdict_watch_is_called_degraded() {
+        let unknown = Verdicts { unknown: 3, learning: 2, ..Verdicts::default() };
+        assert_eq!(verdict_counts(&unknown), "1 unknown, 2 learning");
         let shown = verdict("watch").into_string();
         assert_eq!(shown, "<span class=\"verdict watch\">degraded</span>");
         assert_eq!(

@@ -10,13 +10,13 @@ use maud::{Markup, Render, html};
 use crate::api::history_service::{HistoryService, QueryResult, run_query};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::{Event, Window};
+use fabric_history::model::{Event, Span, Window};
 use fabric_history::source::{EventFilter, SourceError};
 use fabric_history::{EventKind, Reader, Source};
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::{Answer, Page, Problem, QueryParams, address, components};
+use super::{Answer, Live, Page, Problem, QueryParams, address, components};
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -31,13 +31,14 @@ pub struct WindowChoice {
 }
 
 impl WindowChoice {
+    pub const HOUR: WindowChoice = WindowChoice::hours("1h", "hour", 1);
     pub const HOURS_6: WindowChoice = WindowChoice::hours("6h", "6 hours", 6);
     pub const DAY: WindowChoice = WindowChoice::hours("24h", "24 hours", 24);
     pub const WEEK: WindowChoice = WindowChoice::hours("7d", "7 days", 7 * 24);
     pub const MONTH: WindowChoice = WindowChoice::hours("30d", "30 days", 30 * 24);
     /// All choices, the shortest first.
     pub const ALL: [WindowChoice; 5] =
-        [Self::hours("1h", "hour", 1), Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
+        [Self::HOUR, Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
 
     const fn hours(name: &'static str, label: &'static str, hours: u64) -> Self {
         WindowChoice { name, label, length: Duration::from_secs(hours * 3_600) }
@@ -55,10 +56,30 @@ impl WindowChoice {
 
     /// The window that ends now, or at the last record: a simulated clock may be ahead of ours.
     pub fn until_now(self, source: &dyn Source) -> Result<Window, SourceError> {
-        let now = SystemTime::now();
-        let to = source.span()?.last.map_or(now, |last| last.max(now));
-        Ok(Window { from: to.checked_sub(self.length).unwrap_or(SystemTime::UNIX_EPOCH), to })
+        Ok(self.window(source.span()?))
     }
+
+    /// The part of that window that was recorded: a plot of it is not mostly empty.
+    pub fn recorded(self, source: &dyn Source) -> Result<Window, SourceError> {
+        let span = source.span()?;
+        Ok(fitted(self.window(span), span))
+    }
+
+    fn window(self, recorded: Span) -> Window {
+        let now = SystemTime::now();
+        let to = recorded.last.map_or(now, |last| last.max(now));
+        Window { from: to.checked_sub(self.length).unwrap_or(SystemTime::UNIX_EPOCH), to }
+    }
+}
+
+/// The shortest time that a plot shows, after a start.
+const SHORTEST_PLOT: Duration = Duration::from_secs(2 * 60);
+
+/// The part of a window that was recorded.
+fn fitted(window: Window, recorded: Span) -> Window {
+    let shortest = window.to.checked_sub(SHORTEST_PLOT).unwrap_or(window.from);
+    let first = recorded.first.unwrap_or(window.from).min(shortest);
+    Window { from: window.from.max(first), ..window }
 }
 
 /// Why a page shows nothing from the history.
@@ -205,7 +226,7 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
             Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, several_fabrics)) },
         }
     };
-    let page = Page::new(TITLE, address::EVENTS, main);
+    let page = Page::new(TITLE, address::EVENTS, main).live(Live::Offered);
     Ok(match answer {
         Err(NoHistory::Unavailable(_)) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
         _ => page.respond(),
@@ -252,6 +273,18 @@ fn list(query: &EventsQuery, events: &[Event], more: bool, several_fabrics: bool
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plot_begins_with_the_first_record() {
+        let at = |minute: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(60 * minute);
+        let window = Window { from: at(1_000), to: at(1_360) };
+        for (first, from) in
+            [(Some(500), 1_000), (Some(1_300), 1_300), (Some(1_359), 1_358), (None, 1_000)]
+        {
+            let recorded = Span { first: first.map(at), last: None };
+            assert_eq!(fitted(window, recorded), Window { from: at(from), ..window }, "{first:?}");
+        }
+    }
 
     #[tokio::test]
     async fn busy_history_is_not_waited_for() {

@@ -3,44 +3,52 @@
 
 mod components;
 mod events;
+mod frame;
+mod host;
 mod link;
-mod lists;
-mod modules;
+mod list;
 mod node;
 mod overview;
 mod runbooks;
+mod search;
 mod topology;
+mod traffic;
 
 use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Query;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fabric_history::history_query::Pairs;
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
 pub use crate::api::address;
 use crate::api::history_service::QueryResult;
 use crate::api::{self, Fabrics};
 use crate::server::WebApp;
+pub(crate) use frame::frame;
 
 pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
-        .route(address::LINKS, get(lists::links))
-        .route(address::MODULES, get(modules::get))
-        .route(address::SEARCH, get(lists::search))
-        .route(address::HOST, get(node::host))
+        .route(address::LINKS, get(list::links::get))
+        .route(address::SWITCHES, get(list::nodes::switches))
+        .route(address::HOSTS, get(list::nodes::hosts))
+        .route(address::MODULES, get(list::modules::get))
+        .route(address::SEARCH, get(search::search))
+        .route(address::HOST, get(host::host))
         .route(address::LINK, get(link::get))
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
+        .route(address::TRAFFIC, get(traffic::get))
         .route(address::EVENTS, get(events::get))
         .route(address::RUNBOOKS, get(runbooks::index))
         .route(address::RUNBOOK, get(runbooks::get))
         .route(address::STYLE, get(style))
+        .route(address::ICON, get(frame::icon))
 }
 
 const CSS: &str =
@@ -54,85 +62,49 @@ async fn style() -> impl IntoResponse {
 static STYLE_ADDRESS: LazyLock<String> =
     LazyLock::new(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(CSS.as_bytes())));
 
-/// The Content-Security-Policy of all pages. Names from the fabric are escaped; if one got through, it could
-/// still do nothing.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-
-const NAVIGATION: [(&str, &str); 6] = [
-    (address::OVERVIEW, "Overview"),
-    (address::LINKS, "Links"),
-    (address::TOPOLOGY, "Topology"),
-    (address::MODULES, "Modules"),
-    (address::EVENTS, "Events"),
-    (address::HOST, "This host"),
-];
-
-#[derive(Debug)]
-pub(crate) struct Page<'a> {
+/// What a page shows between the header and the footer, which [`frame`] adds.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
     /// The heading, and the title of the window.
-    pub title: &'a str,
+    pub title: String,
     /// The path of the navigation entry that it belongs to.
-    pub section: &'a str,
+    pub section: &'static str,
     /// The text of the search, which is shown in its field again.
-    pub search_text: &'a str,
+    pub search_text: String,
+    /// Whether the browser loads it again by itself.
+    pub live: Live,
     pub main: Markup,
 }
 
-impl<'a> Page<'a> {
-    pub fn new(title: &'a str, section: &'a str, main: Markup) -> Self {
-        Page { title, section, search_text: "", main }
+/// Whether a browser loads a page again by itself; the parameter `refresh` of each address overrides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Live {
+    /// It shows the present state.
+    Yes,
+    /// Only if it is asked to: text that is being typed into its form would be lost.
+    Offered,
+    /// It does not change.
+    No,
+}
+
+impl Page {
+    pub fn new(title: impl Into<String>, section: &'static str, main: Markup) -> Self {
+        Page { title: title.into(), section, search_text: String::new(), live: Live::No, main }
     }
 
-    pub fn respond(&self) -> Response {
+    pub fn live(self, live: Live) -> Self {
+        Page { live, ..self }
+    }
+
+    pub fn respond(self) -> Response {
         self.respond_with(StatusCode::OK)
     }
 
-    pub fn respond_with(&self, status: StatusCode) -> Response {
-        let head = [
-            (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-            (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-            // Each load shows the latest state.
-            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-        ];
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (self.title) " · fabric-exporter" }
-                    link rel="stylesheet" href=(*STYLE_ADDRESS);
-                    // Without it browsers request /favicon.ico.
-                    link rel="icon" href="data:,";
-                }
-                body {
-                    a .skip href="#main" { "Skip to content" }
-                    header {
-                        nav aria-label="Pages" { ul {
-                            @for (path, name) in NAVIGATION { li {
-                                a href=(path) aria-current=[(path == self.section).then_some("page")] { (name) }
-                            } }
-                        } }
-                        form action=(address::SEARCH) role="search" {
-                            label .unseen for="q" { "Search by name, GUID, LID or node[port]" }
-                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
-                            button { "Search" }
-                        }
-                    }
-                    main #main tabindex="-1" {
-                        h1 { (self.title) }
-                        (self.main)
-                    }
-                    footer { p {
-                        "fabric-exporter " (env!("CARGO_PKG_VERSION")) " · " a href=(address::RUNBOOKS) { "Runbooks" }
-                    } }
-                }
-            }
-        };
-        (status, head, page.into_string()).into_response()
+    /// An empty response that carries the page to [`frame`].
+    pub fn respond_with(self, status: StatusCode) -> Response {
+        let mut response = status.into_response();
+        response.extensions_mut().insert(self);
+        response
     }
 }
 

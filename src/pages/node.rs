@@ -1,31 +1,35 @@
-//! `/node/{guid}`: a node and its ports; `/port/{guid}/{port}`, which redirects to a link or a port; and `/host`: the
-//! devices of this host.
+//! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Device, DevicePort, Host, Module, Node, NodeDetail, Port};
-use crate::api::overview::overview;
+use crate::api::model::{Node, NodeDetail, Port};
 use crate::api::ports::node_by_guid;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
-use fabric_history::source::EventFilter;
+use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
+use fabric_history::{Reader, Source, plot};
+use ib_fabric::topology::End;
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortNumber};
 
-use super::components::{self, bit_rate, plural};
+use super::components;
 use super::events::{self, WindowChoice};
 use super::{
-    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+    Answer, Live, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept,
 };
 
 const MAX_EVENTS: usize = 50;
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
+const TRAFFIC_WINDOW: WindowChoice = WindowChoice::HOUR;
+/// The values of a sparkline: one a minute.
+const SPARKS: usize = 60;
 
 pub async fn get(
     State(app): State<WebApp>,
@@ -34,18 +38,24 @@ pub async fn get(
 ) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let events = events::run(&app.history, move |reader| {
+    let ends: Vec<End> = detail.ports.iter().map(|port| (guid, port.name.port)).collect();
+    let past = events::run(&app.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
         let in_fabric = |event: &Event| event.fabric == fabric;
-        Ok(reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?)
+        let events = reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?;
+        Ok((events, traffic_of(reader, &ends, &fabric)?))
     })
     .await;
+    let (events, past) = match past {
+        Ok((events, traffic)) => (Ok(events), traffic),
+        Err(why) => (Err(why), Past::default()),
+    };
     let clock = LocalClock::now();
     let main = html! {
-        (gist(&detail))
+        (gist(&detail, app.grafana.as_deref()))
         (facts(&detail, &clock))
-        (ports(&detail))
+        (ports(&detail, &past))
         h2 { "Events" }
         @match &events {
             Err(why) => (why),
@@ -59,7 +69,49 @@ pub async fn get(
             }
         }
     };
-    Ok(Page::new(&detail.node.node, "", main).respond())
+    Ok(Page::new(&detail.node.node, "", main).live(Live::Yes).respond())
+}
+
+/// The bytes that ports sent and received in the last hour, or since records begin, in [`SPARKS`] equal periods.
+#[derive(Debug, Default)]
+struct Past {
+    ports: BTreeMap<PortNumber, [Vec<f64>; 2]>,
+    /// The time of each value.
+    period: Duration,
+}
+
+impl Past {
+    /// The time of all values.
+    fn minutes(&self) -> u64 {
+        (self.period * SPARKS as u32).as_secs().div_ceil(60)
+    }
+}
+
+fn traffic_of(reader: &Reader, ends: &[End], fabric: &str) -> Result<Past, SourceError> {
+    let window = TRAFFIC_WINDOW.recorded(reader)?;
+    let mut past = Past { period: window.length() / SPARKS as u32, ..Past::default() };
+    for series in reader.series(ends, SeriesDetail::All, window)? {
+        let direction = match series.counter {
+            Counter::XmitData => 0,
+            Counter::RcvData => 1,
+            _ => continue,
+        };
+        if series.port.fabric == fabric {
+            let of_port = past.ports.entry(series.port.port).or_default();
+            of_port[direction] = plot::resample(&series.steps, window, SPARKS);
+        }
+    }
+    Ok(past)
+}
+
+/// What a port sent or received: the direction with more of it.
+fn sparkline(port: &Port, past: &Past) -> Markup {
+    let Some(of_port) = past.ports.get(&port.name.port) else { return html! {} };
+    let sum = |bytes: &[f64]| bytes.iter().sum::<f64>();
+    let is_sender = sum(&of_port[0]) >= sum(&of_port[1]);
+    let (bytes, word) = if is_sender { (&of_port[0], "sent") } else { (&of_port[1], "received") };
+    let most = bytes.iter().copied().fold(0.0, f64::max) / past.period.as_secs_f64();
+    components::sparkline(bytes, &format!("{word}, up to {}", components::traffic(most)))
 }
 
 /// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
@@ -104,7 +156,7 @@ fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetai
     Ok((parsed, detail))
 }
 
-fn gist(detail: &NodeDetail) -> Markup {
+fn gist(detail: &NodeDetail, grafana: Option<&str>) -> Markup {
     let node = &detail.node;
     html! {
         p .gist {
@@ -117,13 +169,18 @@ fn gist(detail: &NodeDetail) -> Markup {
                 ("hidden", false) => strong { "down: behind a node that does not respond" },
                 _ => strong { "down: missing from the fabric" },
             }
-            @if let Some(worst) = node.verdicts.worst() {
-                " · worst link " (components::verdict(worst.label()))
+            @if let Some(worst) = node.verdicts.worst_shown() {
+                " · worst link " (components::verdict(worst))
             }
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
             " · links: " @if node.verdicts.count() == 0 { "none" } @else { (components::verdict_counts(&node.verdicts)) }
+            @if let Some(url) = grafana {
+                // A host has no dashboard of its own: that of cables finds its links by name.
+                @let (board, key, value) = if node.node_type == "switch" { ("switch", "switch", &node.guid) } else { ("cable", "node", &node.node) };
+                " · " a href=(address::dashboard(url, board, &[("fabric", &detail.fabric), (key, value)])) { "Grafana" }
+            }
         }
     }
 }
@@ -171,28 +228,30 @@ fn fans(node: &Node) -> Markup {
     }
 }
 
-fn ports(detail: &NodeDetail) -> Markup {
+fn ports(detail: &NodeDetail, past: &Past) -> Markup {
     html! {
         h2 { "Ports" }
-        div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
+        div .wide tabindex="0" role="group" aria-label="Ports" { table .stack.ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
                 th scope="col" { "Verdict" }
+                th .n scope="col" { abbr title="Sent, and the share of the bandwidth" { "Tx" } } th .n scope="col" { abbr title="Received, and the share of the bandwidth" { "Rx" } }
+                @if !past.ports.is_empty() { th scope="col" { "Last " (past.minutes()) " min" } }
                 th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
                 th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
             } }
-            tbody { @for port in &detail.ports { (port_row(detail, port)) } }
+            tbody { @for port in &detail.ports { (port_row(detail, port, past)) } }
         } }
     }
 }
 
-fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
+fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
     let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
     html! {
         tr #{ "port-" (port.name.port) } {
-            th .n scope="row" { (port.name.port) }
-            td {
+            th .n scope="row" data-label="Port" { (port.name.port) }
+            td data-label="Neighbor" {
                 @match &port.peer {
                     None => span .quiet { "not connected" },
                     Some(peer) => {
@@ -201,126 +260,27 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
                     }
                 }
             }
-            td {
+            td data-label="State" {
                 @match (&port.state, &port.physical_state) {
                     (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
                     _ => span .quiet { "unknown" },
                 }
             }
-            td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
-            td { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
-                a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
-                @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+            td data-label="Width, speed" { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
+            td data-label="Verdict" { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
+                a href=(address::link(&detail.fabric, link)) { (components::link_verdict(verdict, port.learning.as_ref())) }
+                @if !reasons.is_empty() && port.learning.is_none() { span .quiet { " " (reasons.join(", ")) } }
             } }
-            td .n { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
-            td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
-            td {
+            td .n data-label="Tx" { (components::flow(port.tx.as_ref())) }
+            td .n data-label="Rx" { (components::flow(port.rx.as_ref())) }
+            @if !past.ports.is_empty() { td data-label="Traffic" { (sparkline(port, past)) } }
+            td .n data-label="Link errors" { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n data-label="Discards" { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
+            td data-label="Congestion" {
                 @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
                 @else if let Some(role) = components::peer_congestion(port) { span .quiet { (role) " at the other end" } }
             }
-            td .n { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
-        }
-    }
-}
-
-pub(super) async fn host(State(app): State<WebApp>) -> Response {
-    render(move || {
-        let overview = overview(app.exposition().board());
-        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "; always off in a demo)." } };
-        let main = overview.host.as_ref().map_or_else(off, host_page);
-        Page::new("This host’s devices", address::HOST, main).respond()
-    })
-    .await
-}
-
-fn host_page(host: &Host) -> Markup {
-    html! {
-        @match &host.read_at {
-            None => p { "The devices have not been read yet." },
-            Some(at) => p .quiet { (plural(host.devices.len(), "device")) ", read " (components::ago(&LocalClock::now(), at)) },
-        }
-        @if host.read_at.is_some() && host.devices.is_empty() {
-            p { "This host has no RDMA device, or its driver is not loaded." }
-        }
-        @for device in &host.devices { section .card #(device.device) {
-            h2 { (device.device) }
-            p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
-                code { (device.guid) }
-                @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
-                @if let Some(fabric) = &device.fabric {
-                    ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
-                }
-            }
-            @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
-            @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
-            @if !device.ports.is_empty() { (device_ports(device)) }
-        } }
-    }
-}
-
-/// The temperatures of a device, in bold from the critical one on.
-fn temperatures(device: &Device) -> Markup {
-    html! { @for (index, it) in device.temperatures.iter().enumerate() {
-        @let text = format!("{:.0} °C", it.celsius);
-        @if index > 0 { ", " }
-        (it.sensor) " "
-        @if it.critical_celsius.is_some_and(|critical| it.celsius >= critical) { strong { (text) } } @else { (text) }
-    } }
-}
-
-/// A cable or module in one line.
-fn module(module: &Module) -> Markup {
-    let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
-    html! {
-        (module.vendor) " " (module.part_number) ", serial number " (module.serial_number)
-        @if let Some(celsius) = module.temperature { ", " (format!("{celsius:.0} °C")) }
-        @if !module.rx_power.is_empty() {
-            ", rx " (module.rx_power.iter().map(power).collect::<Vec<_>>().join(", ")) " dBm"
-        }
-    }
-}
-
-fn device_ports(device: &Device) -> Markup {
-    let has_modules = device.ports.iter().any(|port| port.module.is_some());
-    html! { table .stack {
-        thead { tr {
-            th .n scope="col" { "Port" } th scope="col" { "Link layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
-            th .n scope="col" { "LID" } th scope="col" { "Interfaces" }
-            @if has_modules { th scope="col" { "Cable or module" } }
-            th scope="col" { "Link" }
-        } }
-        tbody { @for port in &device.ports { tr {
-            th .n scope="row" data-label="Port" { (port.port) }
-            td data-label="Link layer" { (port.link_layer) }
-            td data-label="State" { (state(port)) }
-            td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
-            td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
-            td data-label="Interfaces" { (port.interfaces.join(", ")) }
-            @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
-            td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
-                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
-                None => "",
-            } }
-        } } }
-    } }
-}
-
-/// The state of a port, in bold if it is not active.
-fn state(port: &DevicePort) -> Markup {
-    html! { @if port.state.starts_with("Active") { (port.state) } @else { strong { (port.state) } } }
-}
-
-/// A list of the devices, one line each.
-pub(super) fn devices(host: &Host) -> Markup {
-    html! {
-        @if host.devices.is_empty() { p { "No RDMA device has been read yet." } } @else {
-            ul .devices { @for device in &host.devices { li {
-                a href=(address::device(&device.device)) { (device.device) }
-                @if !device.readable { ": " strong { "not readable" } }
-                @for port in &device.ports {
-                    span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
-                }
-            } } }
+            td .n data-label="Wait" { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
         }
     }
 }

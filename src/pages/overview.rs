@@ -7,21 +7,24 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
-use crate::api::model::{Fabric, Region, Sweep, Verdicts};
+use crate::api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
 use crate::api::overview::overview;
+use crate::metrics::throughput::Trends;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
+use ib_health::{Reason, Verdict};
 
 use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{NOT_YET, Page, address, node, not_swept, render};
+use super::{Live, NOT_YET, Page, address, host, not_swept, render, traffic};
 
 const MAX_EVENTS: usize = 10;
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
 const MAX_REASONS: usize = 4;
+const MAX_BUSIEST: usize = 5;
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 const ALERTS: &str =
@@ -34,20 +37,28 @@ pub(super) async fn get(State(app): State<WebApp>) -> Response {
     })
     .await;
     render(move || {
-        let main = page(app.exposition().board(), &events, &app.telemetry_path);
-        Page::new("Overview", address::OVERVIEW, main).respond()
+        let exposition = app.exposition();
+        let (board, trends) = (exposition.board(), &exposition.trends);
+        let main = page(board, trends, &events, &app.telemetry_path, app.grafana.as_deref());
+        Page::new("Overview", address::OVERVIEW, main).live(Live::Yes).respond()
     })
     .await
 }
 
-fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str) -> Markup {
+fn page(
+    board: &SharedState,
+    trends: &Trends,
+    events: &HistoryAnswer<Vec<Event>>,
+    telemetry_path: &str,
+    grafana: Option<&str>,
+) -> Markup {
     let (overview, clock) = (overview(board), &components::clock(board));
     let are_several = overview.fabrics.len() > 1;
     html! {
         @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
-            (section(place, fabric, &seen.stats, are_several, clock))
+            (section(place, fabric, &seen.stats, are_several, trends.of(&fabric.fabric), clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
@@ -63,7 +74,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
         @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (node::devices(seen))
+                (host::devices(seen))
             }
         }
         p .more {
@@ -71,6 +82,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
             a href={ (api::LINKS) "?suspect=true" } { "Bad and degraded links (JSON)" } " · "
             a href=(api::OPENAPI) { "API" } " · "
             a href=(ALERTS) { "Alerts" }
+            @if let Some(url) = grafana { " · " a href=(address::dashboard(url, "overview", &[])) { "Grafana" } }
         }
     }
 }
@@ -115,6 +127,7 @@ fn section(
     it: &Fabric,
     stats: &MonitorStats,
     is_one_of_several: bool,
+    trend: &[f32],
     clock: &LocalClock,
 ) -> Markup {
     let id = format!("fabric-{place}");
@@ -130,6 +143,7 @@ fn section(
                     (latest_sweep(it, sweep, clock))
                 }
                 @if !it.worst_links.is_empty() { (worst(it, clock)) }
+                @if let Some(sum) = &it.traffic { (busiest(it, sum, trend)) }
                 @if !it.congestion.is_empty() { (congestion(it, clock)) }
                 @if !it.firmware_differences.is_empty() { (firmware(it)) }
             }
@@ -138,25 +152,35 @@ fn section(
 }
 
 fn health(it: &Fabric) -> Markup {
-    let Verdicts { bad, watch, unknown, .. } = it.verdicts;
+    let Verdicts { bad, watch, unknown, learning, .. } = it.verdicts;
     let all = it.verdicts.count();
-    let list = |word| address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)]);
+    let list = |word: &str| {
+        let word = if word == LEARNING { Verdict::Unknown.label() } else { word };
+        address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)])
+    };
     html! { div .card .health {
         p .lead { @match (bad, watch) {
             // Unknown is not healthy.
             _ if all == 0 => { span .verdict.unknown { "No links found" } },
+            _ if learning > 0 && unknown == all => { span .verdict.learning { "Learning" } },
             _ if unknown == all => { span .verdict.unknown { "No verdicts yet" } },
             (0, 0) => { span .verdict.ok { "No bad links" } },
             (0, watch) => { span .verdict.watch { (plural(watch, "degraded link")) } },
             (bad, _) => { span .verdict.bad { (plural(bad, "bad link")) } },
         } @if all > 0 { " " span .of { @if unknown == all { "for " } @else { "of " } (plural(all, "link")) } } }
         (bar(&it.verdicts))
-        ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
-            a href=(list(verdict.label())) class=(verdict.label()) {
-                span .number { (count(number as u64)) } " " (components::verdict_text(verdict.label()))
+        ul .verdicts { @for (word, number) in it.verdicts.shown() { @if word != LEARNING || number > 0 { li {
+            a href=(list(word)) class=(word) {
+                span .number { (count(number as u64)) } " " (components::verdict_text(word))
             }
-        } } }
-        @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
+        } } } }
+        @if let Some(learning) = &it.learning {
+            p { "Learning: " (components::learning_text(learning)) "." }
+        }
+        // What only lacks time is said above.
+        @let lacks_time = |reason: &str| learning > 0 && reason == Reason::InsufficientData.label();
+        @let reasons: Vec<_> = it.reasons.iter().filter(|it| !lacks_time(&it.reason)).collect();
+        @if !reasons.is_empty() { ul .why { @for because in reasons.iter().take(MAX_REASONS) { li {
             span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
         } } } }
     } }
@@ -167,9 +191,9 @@ fn bar(verdicts: &Verdicts) -> Markup {
     const LENGTH: f64 = 1000.0;
     const MIN_WIDTH: f64 = 12.0;
     let all = verdicts.count().max(1) as f64;
-    let counts = verdicts.worst_first().into_iter().filter(|(_, number)| *number > 0);
+    let counts = verdicts.shown().into_iter().filter(|(_, number)| *number > 0);
     let parts: Vec<_> = counts
-        .map(|(verdict, number)| (verdict.label(), (number as f64 / all * LENGTH).max(MIN_WIDTH)))
+        .map(|(word, number)| (word, (number as f64 / all * LENGTH).max(MIN_WIDTH)))
         .collect();
     let scale = LENGTH / parts.iter().map(|(_, width)| width).sum::<f64>().max(1.0);
     let drawn = parts.iter().scan(0.0, |left, (word, width)| {
@@ -263,6 +287,18 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     }
 }
 
+/// What the hosts send and receive, and the busiest directions of links.
+fn busiest(it: &Fabric, sum: &Traffic, trend: &[f32]) -> Markup {
+    html! {
+        h3 { "Traffic" }
+        (traffic::throughput(sum, trend))
+        @if !sum.busiest.is_empty() {
+            (traffic::busiest(&it.fabric, &sum.busiest[..sum.busiest.len().min(MAX_BUSIEST)]))
+        }
+        p { a href=(address::with(address::TRAFFIC, &[("fabric", &it.fabric)])) { "Utilization of all leaves" } }
+    }
+}
+
 fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
     html! {
         h3 { "Congestion" }
@@ -316,7 +352,6 @@ mod tests {
     use super::events::NoHistory;
     use super::*;
     use fabric_observation::Observation;
-    use ib_health::Verdict;
     use ib_health::testing::{fine, snapshot};
 
     fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
@@ -330,7 +365,7 @@ mod tests {
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Event>>) -> String {
-        page(&fabrics.into(), events, "/m\"").into_string()
+        page(&fabrics.into(), &Trends::default(), events, "/m\"", Some("https://g")).into_string()
     }
 
     #[test]
@@ -393,7 +428,8 @@ mod tests {
 
     #[test]
     fn bar_is_full_and_each_part_is_visible() {
-        let drawn = bar(&Verdicts { bad: 1, watch: 0, unknown: 1, ok: 29_998 }).into_string();
+        let drawn =
+            bar(&Verdicts { bad: 1, unknown: 1, ok: 29_998, ..Verdicts::default() }).into_string();
         let numbers = |key: &str| {
             let key = format!(" {key}=\"");
             let values = drawn.split(&*key).skip(1);

@@ -11,13 +11,13 @@ use crate::model::{Event, Port, Series, Step, Window};
 use ib_fabric::topology::LinkId;
 use ib_mad::Counter;
 use ib_mad::counter::LINK_ERRORS;
-use ib_mad::label::abbreviate;
+use ib_mad::label::{abbreviate, grouped};
 
 /// Width of the time axis, in the picture's units.
 const WIDTH: f64 = 640.0;
 
-/// Width of the labels to the left of it.
-const LABEL_WIDTH: f64 = 150.0;
+/// Width of the labels to the left of it: the title and the unit of a row, and its axis.
+const LABEL_WIDTH: f64 = 200.0;
 
 /// How many characters of usual width fit there.
 const LABEL_CHARS: usize = 25;
@@ -29,14 +29,44 @@ const ROW_GAP: f64 = 14.0;
 /// One column per four units: an hour of sweeps each 15 s has 240.
 const COLUMNS: usize = 160;
 
-/// Intervals between the ticks of the time axis.
-const TICKS: u32 = 4;
+/// The most ticks of the time axis: their labels do not touch.
+const MAX_TICKS: u64 = 7;
+
+/// The times between two ticks, in seconds.
+const TICK_STEPS: [u64; 16] = [
+    10,
+    30,
+    60,
+    2 * 60,
+    5 * 60,
+    10 * 60,
+    15 * 60,
+    30 * 60,
+    3_600,
+    2 * 3_600,
+    3 * 3_600,
+    6 * 3_600,
+    12 * 3_600,
+    86_400,
+    2 * 86_400,
+    7 * 86_400,
+];
 
 struct Row {
     title: String,
     unit: String,
     class: &'static str,
     columns: Vec<f64>,
+}
+
+impl Row {
+    /// The end of its axis: 1, 2 or 5 times a power of ten.
+    fn top(&self) -> f64 {
+        let most = self.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let power = 10f64.powf(most.log10().floor());
+        let steps = [1.0, 2.0, 5.0].map(|step| step * power);
+        steps.into_iter().find(|top| *top >= most).unwrap_or(10.0 * power)
+    }
 }
 
 /// The plot; `None` if there is nothing to draw.
@@ -49,49 +79,69 @@ pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> O
     let about =
         format!("Timeline of {}: link errors, discards, traffic and events", timeline.place);
     let right = LABEL_WIDTH + WIDTH;
+    // The label of the last tick is centered at it.
     Some(html! {
-        svg .plot viewBox={ "0 0 " (right + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
-            @for event in timeline.events { (event_mark(event, window, bottom, clock)) }
+        svg .plot viewBox={ "0 0 " (right + 20.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
             @for (index, row) in rows.iter().enumerate() {
-                (bar_row(row, ROW_GAP * 2.0 + index as f64 * (ROW_HEIGHT + ROW_GAP)))
+                (bar_row(row, ROW_GAP * 2.0 + index as f64 * (ROW_HEIGHT + ROW_GAP), window, clock))
             }
+            @for event in timeline.events { (event_mark(event, window, bottom, clock)) }
             line .axis x1=(LABEL_WIDTH) y1=(bottom) x2=(right) y2=(bottom) {}
-            @for index in 0..=TICKS { (tick(index, window, bottom, clock)) }
+            @for at in ticks(window) { (tick(at, window, bottom, clock)) }
         }
     })
 }
 
 fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
+    let column = window.length() / COLUMNS as u32;
     for PortErrors { port, what, class, columns } in timeline.errors(window, COLUMNS) {
-        let max = columns.iter().copied().fold(0.0, f64::max);
-        let unit = format!("{what}, max {max:.0}");
+        let per = humantime::format_duration(Duration::from_secs(column.as_secs().max(1)));
+        let unit = format!("{what} per {per}");
         rows.push(Row { title: port.label(), unit, class, columns });
     }
-    let column_seconds = window.length().as_secs_f64() / COLUMNS as f64;
     for (series, direction) in timeline.traffic() {
         let bytes = resample(&series.steps, window, COLUMNS).into_iter();
-        let columns: Vec<f64> = bytes.map(|bytes| bytes / (column_seconds * 1e9)).collect();
-        let max = columns.iter().copied().fold(0.0, f64::max);
-        let title = format!("{} {direction}", series.port.label());
-        rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
+        let gigabits = |bytes: f64| bytes * 8.0 / (column.as_secs_f64() * 1e9);
+        let (title, unit) = (series.port.label(), format!("Gb/s {direction}"));
+        rows.push(Row { title, unit, class: "load", columns: bytes.map(gigabits).collect() });
     }
     rows
 }
 
-fn bar_row(row: &Row, top: f64) -> Markup {
-    let max = row.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let width = WIDTH / COLUMNS as f64;
-    let bottom = top + ROW_HEIGHT;
+/// A value with three digits that matter.
+fn shown(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => grouped(format!("{value:.0}")),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 1.0 || value == 0.0 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
+
+/// The ends of an axis: whole numbers without decimals.
+fn axis_label(value: f64) -> String {
+    if value >= 1.0 { grouped(format!("{value:.0}")) } else { format!("{value}") }
+}
+
+fn bar_row(row: &Row, top: f64, window: Window, clock: &LocalClock) -> Markup {
+    let (most, width) = (row.top(), WIDTH / COLUMNS as f64);
+    let (bottom, right) = (top + ROW_HEIGHT, LABEL_WIDTH + WIDTH);
+    let begin = |column: usize| window.from + window.length() * column as u32 / COLUMNS as u32;
     html! {
         text x="0" y=(top + 18.0) { title { (row.title) } (abbreviate(&row.title, LABEL_CHARS)) }
         text .unit x="0" y=(top + 36.0) { (row.unit) }
-        line .axis x1=(LABEL_WIDTH) y1=(bottom) x2=(LABEL_WIDTH + WIDTH) y2=(bottom) {}
+        @for (y, value) in [(top, most), (bottom, 0.0)] {
+            line .axis .grid[value > 0.0] x1=(LABEL_WIDTH) y1=(y) x2=(right) y2=(y) {}
+            text .unit x=(LABEL_WIDTH - 4.0) y=(y + 4.0) text-anchor="end" { (axis_label(value)) }
+        }
         @for (column, value) in row.columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {
             // Every value above zero is visible.
-            @let height = (value / max * ROW_HEIGHT).max(1.5);
+            @let height = (value / most * ROW_HEIGHT).max(1.5);
             rect class=(row.class) x=(rounded(LABEL_WIDTH + column as f64 * width)) y=(rounded(bottom - height))
-                width=(width) height=(rounded(height)) {}
+                width=(width) height=(rounded(height)) {
+                title { (clock.format_time(begin(column))) " to " (clock.format_time(begin(column + 1))) ": " (shown(*value)) " " (row.unit) }
+            }
         }
     }
 }
@@ -110,17 +160,32 @@ fn event_mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) ->
     }
 }
 
-fn tick(index: u32, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
-    let at = window.from + window.length() * index / TICKS;
-    let anchor = match index {
-        0 => "start",
-        TICKS => "end",
-        _ => "middle",
-    };
+/// Round times in a window, as few that their labels do not touch.
+fn ticks(window: Window) -> Vec<SystemTime> {
+    let length = window.length().as_secs();
+    let step = TICK_STEPS.into_iter().find(|step| length / step < MAX_TICKS);
+    let step = step.unwrap_or_else(|| length.div_ceil(MAX_TICKS).next_multiple_of(86_400));
+    let from = window.from.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let first = from.as_secs().next_multiple_of(step);
+    let at = (0..=MAX_TICKS)
+        .map(|tick| SystemTime::UNIX_EPOCH + Duration::from_secs(first + tick * step));
+    at.take_while(|at| *at <= window.to).collect()
+}
+
+fn tick(at: SystemTime, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let is_long = window.length() > Duration::from_secs(86_400);
-    let label = if is_long { clock.format(at) } else { clock.format_time(at) };
+    let mut label = if is_long { clock.format(at) } else { clock.format_time(at) };
+    // Without seconds, and without the year, unless a tick has any.
+    if label.ends_with(":00") {
+        label.truncate(label.len() - 3);
+    }
+    if is_long {
+        label.drain(.."2026-".len());
+    }
+    let x = rounded(x_of(at, window));
     html! {
-        text .unit x=(rounded(x_of(at, window))) y=(bottom + 16.0) text-anchor=(anchor) { (label) }
+        line .axis x1=(x) y1=(bottom) x2=(x) y2=(bottom + 4.0) {}
+        text .unit x=(x) y=(bottom + 16.0) text-anchor="middle" { (label) }
     }
 }
 
@@ -263,6 +328,7 @@ impl<'a> LinkTimeline<'a> {
 mod tests {
     use std::time::Duration;
 
+    use ib_mad::Guid;
     use proptest::prelude::*;
 
     use super::*;
@@ -290,6 +356,69 @@ mod tests {
         let columns = resample(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
         assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
         assert_eq!(bars(&columns), "▁··█");
+    }
+
+    #[test]
+    fn axis_ends_at_a_round_number() {
+        for (most, top, label) in [
+            (456.0, 500.0, "500"),
+            (0.03, 0.05, "0.05"),
+            (1.0, 1.0, "1"),
+            (5_100.0, 10_000.0, "10,000"),
+        ] {
+            let row =
+                Row { title: String::new(), unit: String::new(), class: "", columns: vec![most] };
+            assert_eq!((row.top(), &*axis_label(row.top())), (top, label), "{most}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_at_round_times() {
+        for (from, to, expected) in [
+            (7, 240, vec![30, 60, 90, 120, 150, 180, 210, 240]),
+            (3_601, 7_200, vec![4_200, 4_800, 5_400, 6_000, 6_600, 7_200]),
+            (0, 30 * 86_400, (0..5).map(|week| week * 7 * 86_400).collect()),
+        ] {
+            let window = Window { from: at(from), to: at(to) };
+            let expected: Vec<SystemTime> = expected.into_iter().map(at).collect();
+            assert_eq!(ticks(window), expected, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn bars_and_events_say_their_values() {
+        let port = |guid, node: &str| Port {
+            fabric: "f".into(),
+            guid: Guid(guid),
+            port: 1,
+            node: node.into(),
+            host: None,
+        };
+        let link = LinkId((Guid(1), 1), (Guid(2), 1));
+        let series = [
+            Series {
+                port: port(1, "leaf"),
+                counter: Counter::SymbolErrors,
+                steps: vec![step(0, 10, 456)],
+            },
+            Series {
+                port: port(2, "host"),
+                counter: Counter::XmitData,
+                steps: vec![step(0, 10, 2_000_000_000)],
+            },
+        ];
+        let window = Window { from: at(0), to: at(1600) };
+        let timeline = LinkTimeline { link, place: "it", series: &series, events: &[] };
+        let svg = draw(timeline, window, &LocalClock::now()).unwrap().into_string();
+        // 2 GB in a column of 10 s.
+        for part in [
+            ">500<",
+            ": 456 link errors per 10s</title>",
+            ": 1.60 Gb/s sent</title>",
+            ">leaf port 1<",
+        ] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
     }
 
     #[test]

@@ -36,8 +36,21 @@ pub struct PortAssessment {
     pub bit_errors: BitErrors,
     /// How long it had to wait before it could send.
     pub wait: Option<Wait>,
+    /// What it sent since the reading before.
+    pub tx: Option<Flow>,
+    /// What it received since then.
+    pub rx: Option<Flow>,
     /// Its part in a congestion.
     pub role: Option<Role>,
+}
+
+/// The data that a port sends, or receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Bytes per second.
+    pub rate: f32,
+    /// The share of the bandwidth, 0 to 1.
+    pub used: f32,
 }
 
 /// What counters had counted before their last reset, by counter.

@@ -13,7 +13,7 @@ use ib_mad::port_state::{physical, state};
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment};
 
-use super::assessment::{Assessment, LinkAssessment, PortAssessment};
+use super::assessment::{Assessment, Flow, LinkAssessment, PortAssessment};
 use super::bit_errors::{BitErrors, LimitTable};
 use super::congestion::{self, Congestion};
 use super::link::{EndInput, LinkInput, LinkTracker};
@@ -62,11 +62,11 @@ impl LinkEvaluator {
             ports: vec![PortAssessment::default(); fabric.ports.len()],
             ..Assessment::default()
         };
-        let (snapshot, used) = self.update_ports(snapshot, &mut assessment);
+        let snapshot = self.update_ports(snapshot, &mut assessment);
         let found = self.congestion.update(
             &fabric,
             |port| assessment.ports[port.0 as usize].wait,
-            |port| used[port.0 as usize],
+            |port| assessment.ports[port.0 as usize].tx.map(|tx| tx.used),
             snapshot.ended,
         );
         for (port, role) in found.roles {
@@ -162,14 +162,9 @@ impl LinkEvaluator {
         self.fabric = Arc::clone(fabric);
     }
 
-    /// Returns the totals, and the share of its bandwidth that each port sent since the reading before.
-    fn update_ports(
-        &mut self,
-        snapshot: Snapshot<Raw>,
-        assessment: &mut Assessment,
-    ) -> (Snapshot, Vec<Option<f32>>) {
+    /// Returns the totals.
+    fn update_ports(&mut self, snapshot: Snapshot<Raw>, assessment: &mut Assessment) -> Snapshot {
         let fabric = Arc::clone(&self.fabric);
-        let mut used_by = vec![None; fabric.ports.len()];
         let snapshot = snapshot.into_totals(|snapshot, port, reading| {
             let index = port.0 as usize;
             let tracker = &mut self.ports[index];
@@ -190,11 +185,13 @@ impl LinkEvaluator {
                 if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {
                     let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
                     let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
-                    let used = |words: u64| {
-                        congestion::used(words.saturating_mul(4), width, speed, growth.seconds)
+                    let flow = |data| {
+                        let bytes = growth.timed(data)?.saturating_mul(4);
+                        let used = congestion::used(bytes, width, speed, growth.seconds)?;
+                        Some(Flow { rate: (bytes as f64 / growth.seconds) as f32, used })
                     };
                     found.wait = growth.timed(Counter::XmitWait).and_then(wait);
-                    used_by[index] = growth.timed(Counter::XmitData).and_then(used);
+                    (found.tx, found.rx) = (flow(Counter::XmitData), flow(Counter::RcvData));
                 }
             } else {
                 tracker.missed = tracker.missed.saturating_add(1);
@@ -206,7 +203,7 @@ impl LinkEvaluator {
         for cleared in &snapshot.cleared {
             self.ports[cleared.port.0 as usize].totals.on_clear(cleared.counter, cleared.last);
         }
-        (snapshot, used_by)
+        snapshot
     }
 
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {

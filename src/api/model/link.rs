@@ -69,6 +69,31 @@ models! {
         pub last_change: Option<String>,
         /// Where packets that are received marked bad were corrupted: the receiving port of that link.
         pub upstream: Option<String>,
+        /// How far the observation is, if the link is `unknown` only because it was observed for too short a time.
+        #[serde(default)]
+        pub learning: Option<Learning>,
+    }
+
+    /// Links that were not observed for long enough: after a start, or after a link has trained.
+    #[derive(Copy)]
+    pub struct Learning {
+        /// Number of links.
+        pub links: usize,
+        /// For how many seconds the link with the longest remaining time was observed.
+        pub observed_seconds: f64,
+        /// For how many seconds it has to be observed.
+        pub needed_seconds: f64,
+        /// Bit errors of all of them so far.
+        pub errors: u64,
+    }
+
+    /// The data that a port sends, or receives.
+    #[derive(Copy)]
+    pub struct Flow {
+        /// Bytes per second between the latest two readings.
+        pub bytes_per_second: f64,
+        /// The share of the bandwidth, 0 to 1.
+        pub utilization: f32,
     }
 
     /// A reason of a verdict.
@@ -246,6 +271,15 @@ models! {
         /// The cable or module; null if none is plugged, or the device does not report it.
         #[serde(default)]
         pub module: Option<Module>,
+        /// What the port sends; null before the second reading.
+        #[serde(default)]
+        pub tx: Option<Flow>,
+        /// What the port receives.
+        #[serde(default)]
+        pub rx: Option<Flow>,
+        /// How far the observation of the link is, as in `/api/v1/links`.
+        #[serde(default)]
+        pub learning: Option<Learning>,
         /// The share of time in which the port had data to send and no credit (PortXmitWait).
         pub wait_ratio: Option<f32>,
         /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.

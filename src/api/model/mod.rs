@@ -25,6 +25,9 @@ pub use module::*;
 pub use node::*;
 pub use totals::*;
 
+/// What pages call links that only lack time of observation. It is not a verdict.
+pub const LEARNING: &str = "learning";
+
 /// A value of a small enumeration; constants are borrowed.
 pub type Label = Cow<'static, str>;
 
@@ -37,6 +40,9 @@ models! {
         pub unknown: usize,
         pub watch: usize,
         pub bad: usize,
+        /// How many of the unknown ones only lack time of observation.
+        #[serde(default)]
+        pub learning: usize,
     }
 
     /// The nodes, ports, links and devices that match a search by name, GUID or LID.
@@ -96,6 +102,12 @@ models! {
         pub reasons: Vec<ReasonCount>,
         /// The links that are bad or degraded, the worst first. At most ten.
         pub worst_links: Vec<Link>,
+        /// How far the links are that only lack time of observation; null if there are none.
+        #[serde(default)]
+        pub learning: Option<Learning>,
+        /// The traffic between the latest two sweeps; null before the second.
+        #[serde(default)]
+        pub traffic: Option<Traffic>,
         /// Number of congestion regions.
         pub regions: usize,
         /// The largest congestion regions. At most ten.
@@ -103,6 +115,34 @@ models! {
         /// The types of devices that run different versions of firmware. At most ten.
         #[serde(default)]
         pub firmware_differences: Vec<FirmwareDifference>,
+    }
+
+    /// The traffic of a fabric.
+    pub struct Traffic {
+        /// What all hosts and routers send, in bytes per second.
+        pub sent: f64,
+        /// What they receive.
+        pub received: f64,
+        /// The directions of links with the highest utilization. At most ten.
+        pub busiest: Vec<BusyLink>,
+    }
+
+    /// One direction of a link, and its traffic.
+    pub struct BusyLink {
+        /// The id of the link.
+        pub link: String,
+        /// The verdict of the link.
+        pub verdict: Label,
+        /// How far its observation is, as in `/api/v1/links`.
+        #[serde(default)]
+        pub learning: Option<Learning>,
+        /// The port that sends.
+        pub from: PortName,
+        /// The port that receives.
+        pub to: PortName,
+        /// What it sends.
+        #[serde(flatten)]
+        pub flow: Flow,
     }
 
     /// The devices of one type and board, with different versions of firmware.
@@ -304,7 +344,24 @@ impl Verdicts {
             unknown: self.unknown + other.unknown,
             watch: self.watch + other.watch,
             bad: self.bad + other.bad,
+            learning: self.learning + other.learning,
         }
+    }
+
+    /// The counts as pages show them, the worst first: those that only lack time are not called unknown.
+    pub fn shown(&self) -> [(&'static str, usize); 5] {
+        [
+            (Verdict::Bad.label(), self.bad),
+            (Verdict::Watch.label(), self.watch),
+            (Verdict::Unknown.label(), self.unknown.saturating_sub(self.learning)),
+            (LEARNING, self.learning),
+            (Verdict::Ok.label(), self.ok),
+        ]
+    }
+
+    /// The first of these that occurs.
+    pub fn worst_shown(&self) -> Option<&'static str> {
+        self.shown().into_iter().find(|(_, count)| *count > 0).map(|(label, _)| label)
     }
 }
 

@@ -138,6 +138,9 @@ models! {
         pub down_links: usize,
         /// The worst verdict of its links; null if it has none.
         pub worst_verdict: Option<Label>,
+        /// Number of all of its links by verdict.
+        #[serde(default)]
+        pub verdicts: Verdicts,
         /// The links to hosts that are `watch` or `bad`, at most eight, the worst first.
         pub host_suspects: Vec<Suspect>,
         /// Congestion on the links to its hosts.

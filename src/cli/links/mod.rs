@@ -383,7 +383,7 @@ mod tests {
             verdicts,
             ..FabricLinks::default()
         };
-        let some = Verdicts { bad: 3, watch: 1, unknown: 20, ok: 4_000_000 };
+        let some = Verdicts { bad: 3, watch: 1, unknown: 20, ok: 4_000_000, learning: 0 };
         let unswept = FabricLinks { fabric: "g".into(), ..FabricLinks::default() };
         for (fabrics, suspect, is_single_sweep, says) in [
             (vec![], false, false, "no links: this exporter does not sweep a fabric"),

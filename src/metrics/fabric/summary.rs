@@ -87,6 +87,11 @@ impl Summary {
         Some(summary)
     }
 
+    /// How many links are bad; `None` if the sweep is not recent.
+    pub fn bad_links(&self, now: SystemTime) -> Option<u64> {
+        self.is_recent(now).then_some(self.links[Verdict::Bad as usize])
+    }
+
     /// A sweep that ended in the future is recent: the clock has been set back since.
     fn is_recent(&self, now: SystemTime) -> bool {
         !now.duration_since(self.ended).is_ok_and(|age| age > self.limit)

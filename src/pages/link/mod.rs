@@ -20,7 +20,9 @@ use fabric_history::{Reader, Source, plot};
 use ib_fabric::topology::{End, LinkId};
 
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{Answer, Page, Problem, QueryParams, address, check_fabric, components, not_swept};
+use super::{
+    Answer, Live, Page, Problem, QueryParams, address, check_fabric, components, not_swept,
+};
 
 pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: QueryResult) -> Answer {
     let id = id.parse::<LinkId>().map_err(|_| {
@@ -52,16 +54,16 @@ pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: Query
     };
     let title = format!("{} – {}", link.ports[0].name.label(), link.ports[1].name.label());
     let main = html! {
-        (gist(&link, &clock))
+        (gist(&link, &clock, app.grafana.as_deref()))
         (reasons(&link))
         (past)
         (ports::ends(&link, &clock))
         (ports::counters(&link, &clock))
     };
-    Ok(Page::new(&title, address::LINKS, main).respond())
+    Ok(Page::new(&title, address::LINKS, main).live(Live::Yes).respond())
 }
 
-fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
+fn gist(detail: &LinkDetail, clock: &LocalClock, grafana: Option<&str>) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
     let state = match link.up {
@@ -71,8 +73,9 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     };
     html! {
         p .gist {
-            (components::verdict(&link.verdict))
-            @if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
+            (components::link_verdict(&link.verdict, link.learning.as_ref()))
+            @if let Some(learning) = &link.learning { ": " (components::learning_text(learning)) }
+            @else if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
             " · " (state)
             @if let (Some(width), Some(speed)) = (&link.width, &link.speed) {
                 " · " (width) " " (speed)
@@ -82,6 +85,9 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &link.fabric)])) { (link.fabric) }
             " · link " code { (link.link) }
+            @if let Some(url) = grafana {
+                " · " a href=(address::dashboard(url, "cable", &[("fabric", &link.fabric), ("link", &link.link)])) { "Grafana" }
+            }
             @if let Some(now) = now { " · as of " (components::timestamp_and_age(clock, now, None)) }
         }
     }
@@ -90,7 +96,7 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
 fn reasons(detail: &LinkDetail) -> Markup {
     let link = &detail.link;
     html! {
-        @if !link.reasons.is_empty() {
+        @if !link.reasons.is_empty() && link.learning.is_none() {
             h2 { "Reasons" }
             ul .reasons { @for because in &link.reasons { li {
                 span class={ "verdict " (because.verdict) } { (components::label_text(&because.reason)) }
@@ -168,7 +174,7 @@ impl LinkPast {
         fabric: Option<&str>,
         choice: WindowChoice,
     ) -> Result<Self, SourceError> {
-        let window = choice.until_now(reader)?;
+        let window = choice.recorded(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
         let last =

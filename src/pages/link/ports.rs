@@ -17,7 +17,7 @@ use ib_mad::counter::{CounterKind, CounterRow, LINK_ERRORS, TABLE};
 type EndsRow = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The rows. One without a cell for either end is left out.
-const ROWS: [EndsRow; 20] = [
+const ROWS: [EndsRow; 22] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
@@ -45,6 +45,8 @@ const ROWS: [EndsRow; 20] = [
             }
         })
     }),
+    ("Sends", |port, _| port.tx.as_ref().map(|flow| components::flow(Some(flow)))),
+    ("Receives", |port, _| port.rx.as_ref().map(|flow| components::flow(Some(flow)))),
     ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec_name(fec)) })),
     ("Link error counters, sum", |port, _| {
         port.read_at

@@ -8,11 +8,13 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
+use crate::api::model::{LEARNING, Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{Answer, Page, QueryParams, address, check_fabric, components, not_swept, render};
+use super::{
+    Answer, Live, Page, QueryParams, address, check_fabric, components, not_swept, render,
+};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
@@ -25,21 +27,16 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
     check_fabric(&exposition.board().fabrics, query.get("fabric"))?;
     let page = move || {
         let fabrics = &exposition.board().fabrics;
-        let names: Vec<&str> = fabrics.iter().map(|it| &*it.fabric).collect();
         let observation = api::selected(fabrics, query.get("fabric")).next();
         let shown = observation.map(|observation| &*observation.fabric);
         let main = html! {
-            @if names.len() > 1 { nav .tabs aria-label="Fabrics" { ul {
-                @for name in names { li {
-                    a href=(address::with(address::TOPOLOGY, &[("fabric", name)])) aria-current=[(Some(name) == shown).then_some("true")] { (name) }
-                } }
-            } } }
+            (components::fabric_tabs(address::TOPOLOGY, fabrics, shown))
             @match not_swept(fabrics, shown) {
                 Some(why) => p { (why) },
                 None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
             }
         };
-        Page::new("Topology", address::TOPOLOGY, main).respond()
+        Page::new("Topology", address::TOPOLOGY, main).live(Live::Yes).respond()
     };
     Ok(render(page).await)
 }
@@ -49,7 +46,7 @@ fn section(topology: &Topology) -> Markup {
         (gist(topology))
         @if !topology.switches.is_empty() {
             div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology)) }
-            (legend(topology.switches.iter().any(|switch| switch.congestion.is_any())))
+            (legend(topology))
         }
         (switchless_pairs(topology))
         (suspects(topology))
@@ -71,10 +68,19 @@ fn gist(topology: &Topology) -> Markup {
     }
 }
 
-fn legend(is_congested: bool) -> Markup {
+fn legend(topology: &Topology) -> Markup {
+    let is_congested = topology.switches.iter().any(|switch| switch.congestion.is_any());
+    let is_learning = topology.switches.iter().any(|switch| switch.verdicts.learning > 0);
+    let lines = [
+        ("ok", "all ok"),
+        (LEARNING, "some learning"),
+        ("unknown", "some unknown"),
+        ("watch", "some degraded"),
+        ("bad", "some bad"),
+    ];
     html! {
         ul .legend {
-            @for (verdict, means) in [("ok", "all ok"), ("unknown", "some unknown"), ("watch", "some degraded"), ("bad", "some bad")] {
+            @for (verdict, means) in lines.into_iter().filter(|(it, _)| *it != LEARNING || is_learning) {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path class={ "cable " (verdict) } d="M1 6L27 6" {} }
                     " " (means)
@@ -155,7 +161,7 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
-            td { @if let Some(worst) = &switch.worst_verdict { (components::verdict(worst)) } }
+            td { @if let Some(worst) = switch.verdicts.worst_shown() { (components::verdict(worst)) } }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
     }

@@ -39,7 +39,8 @@ struct SwitchBox<'a> {
     name: String,
     hosts: usize,
     to_hosts: Verdicts,
-    worst: Option<Verdict>,
+    /// Its worst verdict as it is shown.
+    shown: Option<&'static str>,
     congestion: CongestionCounts,
 }
 
@@ -114,7 +115,8 @@ fn boxes(row: usize, of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
             congestion: congestion.fold(CongestionCounts::default(), |sum, it| sum.and(it)),
             hosts: of.iter().map(|switch| switch.hosts).sum(),
             to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts)),
-            worst: of.iter().filter_map(|it| verdict_from(it.worst_verdict.as_deref()?)).max(),
+            shown: (of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts)))
+                .worst_shown(),
         })
     });
     boxes.collect()
@@ -172,7 +174,7 @@ pub(super) fn level_name(level: Option<u8>, top: Option<u8>) -> &'static str {
 impl Layout<'_> {
     fn switch_box(&self, it: &SwitchBox<'_>, top: f64) -> Markup {
         let (middle, half) = (it.middle, it.half);
-        let class = it.worst.map_or("unknown", Verdict::label);
+        let class = it.shown.unwrap_or(Verdict::Unknown.label());
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
         let hosts = components::plural(it.hosts, "host");
@@ -233,6 +235,7 @@ impl Layout<'_> {
             format!("M{} {}L{} {end}", tenth(from), top + BOX.1, tenth(to))
         };
         let worst = line.verdicts.worst().unwrap_or(Verdict::Unknown);
+        let shown = line.verdicts.worst_shown().unwrap_or(Verdict::Unknown.label());
         let mut about = format!("{} to {}: {}", a.name, b.name, links(&line.verdicts));
         if line.congestion.is_any() {
             about += "; congestion: ";
@@ -240,7 +243,7 @@ impl Layout<'_> {
         }
         let drawn = html! {
             @if line.congestion.is_any() { path .congested d=(path) {} }
-            path class={ "cable " (worst.label()) } d=(path) { title { (about) } }
+            path class={ "cable " (shown) } d=(path) { title { (about) } }
         };
         match line.suspects.first().filter(|_| worst >= Verdict::Watch) {
             Some(suspect) => html! {
@@ -309,8 +312,8 @@ fn about(it: &SwitchBox<'_>) -> String {
     if it.congestion.is_any() {
         about = format!("{about}; congestion: {}", congestion(&it.congestion));
     }
-    match it.worst {
-        Some(worst) => format!("{about}; worst link: {}", components::verdict_text(worst.label())),
+    match it.shown {
+        Some(worst) => format!("{about}; worst link: {}", components::verdict_text(worst)),
         None => about,
     }
 }

@@ -280,7 +280,7 @@ fn panels_do_not_overlap() {
 }
 
 #[test]
-fn dashboards_link_to_each_other_and_to_runbooks() {
+fn dashboards_link_to_each_other_to_runbooks_and_to_pages() {
     let boards = dashboards();
     for (file, board) in &boards {
         let links = list(board, "links");
@@ -291,6 +291,8 @@ fn dashboards_link_to_each_other_and_to_runbooks() {
             assert!(link["keepTime"] == true && link["includeVars"] == true, "{file}: {link}");
         }
         assert!(links.iter().any(|it| text(it, "url") == RUNBOOKS), "{file}: no runbooks");
+        let is_page = |it: &Value| text(it, "url").starts_with("${exporter}/");
+        assert!(links.iter().any(is_page), "{file}: no way to the pages of the exporter");
         // Links in tables lead to our dashboards, and set variables that these have.
         let whole = board.to_string();
         for url in whole.split("\"url\":\"/d/").skip(1).map(|it| it.split('"').next().unwrap()) {
@@ -322,6 +324,8 @@ fn variables_are_defined_and_used() {
             // Groups of label_replace.
             .filter(|it| !it.chars().all(|it| it.is_ascii_digit()))
             .collect();
+        let links = list(&board, "links").iter().flat_map(|it| text(it, "url").split("${").skip(1));
+        used.extend(links.filter_map(|it| it.split('}').next()));
         used.extend(["datasource", "node_a", "node_b"].iter().filter(|it| names.contains(it)));
         assert_eq!(used, names.iter().copied().collect(), "{file}: in use, and there");
     }

@@ -41,14 +41,20 @@ fn links_lead_to_pages_and_pages_have_no_scripts() {
         }
     }
     let kinds: Vec<&str> = counts.keys().map(String::as_str).collect();
-    for wanted in ["", "-", "api", "events", "host", "link", "links", "metrics", "node", "topology"]
-    {
+    for wanted in [
+        "", "-", "api", "events", "host", "hosts", "link", "links", "metrics", "modules", "node",
+        "switches", "topology", "traffic",
+    ] {
         assert!(kinds.contains(&wanted), "nothing leads to /{wanted}: {counts:?}");
     }
     // Missing pages and wrong queries have error pages.
     for (path, status) in [
         ("/links?verdict=fine", 400),
         ("/links?page=0", 400),
+        ("/links?reason=fine", 400),
+        ("/links?speed=fast", 400),
+        ("/switches?sort=fine", 400),
+        ("/hosts?format=pdf", 400),
         ("/events?kind=fine", 400),
         ("/events?page=0", 400),
         ("/events?window=year", 400),

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod hostile;
+mod lists;
 mod pictures;
 mod sound;
 mod story;

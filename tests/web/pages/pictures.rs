@@ -22,21 +22,32 @@ fn pictures_show_something() {
         let verdicts = &told["fabrics"][0]["verdicts"];
         (verdicts["ok"].as_u64() > Some(50) && verdicts["bad"] == 2).then_some(())
     });
-    let browser = Browser::at(exporter.address(), (1100, 800));
+    let browser = Browser::at(exporter.address(), (1200, 800));
     browser.open("/");
     let cable = browser.run("return document.querySelector('.cables a').getAttribute('href')");
+    let cable = format!("{}&window=1h", cable.as_str().unwrap());
+    let leaf: serde_json::Value =
+        serde_json::from_str(exporter.get("/api/v1/search?q=leaf-0-1", &[]).text()).unwrap();
+    let leaf = leaf["hits"][0]["page"].as_str().unwrap();
     // Each as high as its content: the plot of a link is further down.
     for (name, path, height) in [
         ("overview", "/", 800),
-        ("link", &format!("{}&window=1h", cable.as_str().unwrap()), 900),
+        ("link", &*cable, 900),
         ("topology", "/topology", 640),
+        ("switch", leaf, 900),
+        ("links", "/links", 640),
+        ("switches", "/switches", 480),
+        ("hosts", "/hosts", 640),
+        ("traffic", "/traffic", 640),
+        ("modules", "/modules", 640),
+        ("events", "/events", 640),
     ] {
-        browser.resize(1100, height);
+        browser.resize(1200, height);
         browser.open(path);
         let file = folder.join(format!("{name}.png"));
         browser.picture(&file);
         let bytes = std::fs::metadata(&file).unwrap().len();
         // An empty window has 5 kB.
-        assert!((20_000..150_000).contains(&bytes), "{}: {bytes} bytes", file.display());
+        assert!((20_000..170_000).contains(&bytes), "{}: {bytes} bytes", file.display());
     }
 }

@@ -59,8 +59,12 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
     for path in [
         "/",
         "/links",
+        "/links?sort=utilization&order=reverse&refresh=30",
+        "/switches",
+        "/hosts",
         "/modules",
         "/modules?sort=temperature",
+        "/traffic",
         "/events",
         "/topology",
         "/host",
@@ -82,7 +86,7 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
     let leaf = exporter.get("/api/v1/search?q=leaf-0-1", &[]);
     let leaf: Value = serde_json::from_str(leaf.text()).unwrap();
     pages.insert("a switch".into(), leaf["hits"][0]["page"].as_str().unwrap().to_owned());
-    assert_eq!(pages.len(), 15, "{pages:?}");
+    assert_eq!(pages.len(), 19, "{pages:?}");
     pages
 }
 

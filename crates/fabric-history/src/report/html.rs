@@ -29,7 +29,7 @@ article ul { margin: .5rem 0; padding-left: 1.2rem; }
 code { font-size: .85rem; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; display: block; margin-top: .5rem; }
 svg text { font-size: 12px; fill: currentColor; } svg .unit { opacity: .7; font-size: 11px; }
-svg .axis { stroke: currentColor; opacity: .4; } svg .bad { fill: var(--bad); } svg .watch { fill: var(--watch); } svg .load { fill: var(--load); }
+svg .axis { stroke: currentColor; opacity: .4; } svg .grid { stroke-dasharray: 1 3; } svg .bad { fill: var(--bad); } svg .watch { fill: var(--watch); } svg .load { fill: var(--load); }
 svg .mark line { stroke: var(--watch); stroke-dasharray: 2 3; } svg .mark circle { fill: var(--watch); }
 svg .mark.good line { stroke: var(--good); } svg .mark.good circle { fill: var(--good); }
 ";

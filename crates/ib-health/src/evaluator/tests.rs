@@ -549,3 +549,19 @@ fn events_of_other_ports_change_nothing() {
         assert!(!link.evaluator.handle_event(&event), "{event:?}");
     }
 }
+
+#[test]
+fn traffic_is_a_rate_and_a_share_of_the_bandwidth() {
+    let mut link = Scenario::new();
+    link.far = Some(running(Width::X4, Speed::Ndr));
+    link.sent = Some(0);
+    link.sweep();
+    // 25 GB/s for 15 s, in words: half of 4x NDR.
+    link.sent = Some(25_000_000_000 * 15 / 4);
+    let (snapshot, assessment) = link.evaluated();
+    let [near, far] = [end(1, 1), end(2, 1)].map(|at| snapshot.fabric.find(at).unwrap().0 as usize);
+    let tx = assessment.ports[far].tx.unwrap();
+    assert!((tx.rate - 2.5e10).abs() < 1e6 && (tx.used - 0.5).abs() < 1e-3, "{tx:?}");
+    // Neither a counter that was not read, nor a port without a known rate.
+    assert_eq!((assessment.ports[far].rx, assessment.ports[near].tx), (None, None));
+}

@@ -1,0 +1,205 @@
+//! `/host`: the devices of this host.
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::api::model::{Device, DevicePort, Flow, Host, Module};
+use crate::api::overview::overview;
+use crate::server::WebApp;
+use fabric_history::local_clock::LocalClock;
+use fabric_observation::host::HostObservation;
+use ib_mad::{Counter, PortNumber, Reading};
+
+use super::components::{self, bit_rate, plural};
+use super::{Live, Page, address, render};
+
+/// The bytes per second that each port of this host sends and receives, by its device and number.
+#[derive(Debug, Default)]
+struct Rates(HashMap<(String, PortNumber), [Option<f64>; 2]>);
+
+impl Rates {
+    /// From two readings, which have totals: after a reset they do not decrease.
+    fn new(previous: Option<&HostObservation>, latest: Option<&HostObservation>) -> Self {
+        let Some((previous, latest)) = previous.zip(latest) else { return Rates::default() };
+        let before: HashMap<_, _> = readings(previous).collect();
+        let rates = readings(latest).filter_map(|((device, port), now)| {
+            let before = before.get(&(device, port))?;
+            let seconds = now.at.since(before.at).as_secs_f64();
+            // Data is counted in words of four bytes.
+            let rate = |counter| {
+                let grown = now.get(counter)?.checked_sub(before.get(counter)?)?;
+                (seconds > 0.0).then(|| grown as f64 * 4.0 / seconds)
+            };
+            let rates = [rate(Counter::XmitData), rate(Counter::RcvData)];
+            Some(((device.to_owned(), port), rates))
+        });
+        Rates(rates.collect())
+    }
+
+    /// What a port sends (0) or receives (1).
+    fn flow(&self, device: &Device, port: &DevicePort, direction: usize) -> Option<Flow> {
+        let rates = self.0.get(&(device.device.clone(), port.port))?;
+        let bytes_per_second = (*rates.get(direction)?)?;
+        let share = port.rate.map_or(0.0, |rate| bytes_per_second / rate.max(1) as f64);
+        Some(Flow { bytes_per_second, utilization: share.min(1.0) as f32 })
+    }
+}
+
+/// The totals of the ports of a host, by device and number.
+fn readings(host: &HostObservation) -> impl Iterator<Item = ((&str, PortNumber), &Reading)> {
+    let devices = host.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
+    devices.zip(&host.totals).flat_map(|(device, totals)| {
+        let ports = device.ports.iter().zip(totals);
+        ports.map(|(port, totals)| ((&*device.name, port.number), &totals.reading))
+    })
+}
+
+pub(super) async fn host(State(app): State<WebApp>) -> Response {
+    render(move || {
+        let exposition = app.exposition();
+        let overview = overview(exposition.board());
+        let rates = Rates::new(exposition.previous_host.as_deref(), exposition.board().host.as_deref());
+        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "; always off in a demo)." } };
+        let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, &rates));
+        Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
+    })
+    .await
+}
+
+fn host_page(host: &Host, rates: &Rates) -> Markup {
+    html! {
+        @match &host.read_at {
+            None => p { "The devices have not been read yet." },
+            Some(at) => p .quiet { (plural(host.devices.len(), "device")) ", read " (components::ago(&LocalClock::now(), at)) },
+        }
+        @if host.read_at.is_some() && host.devices.is_empty() {
+            p { "This host has no RDMA device, or its driver is not loaded." }
+        }
+        @for device in &host.devices { section .card #(device.device) {
+            h2 { (device.device) }
+            p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
+                code { (device.guid) }
+                @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
+                @if let Some(fabric) = &device.fabric {
+                    ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
+                }
+            }
+            @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
+            @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
+            @if !device.ports.is_empty() { (device_ports(device, rates)) }
+        } }
+    }
+}
+
+/// The temperatures of a device, in bold from the critical one on.
+fn temperatures(device: &Device) -> Markup {
+    html! { @for (index, it) in device.temperatures.iter().enumerate() {
+        @let text = format!("{:.0} °C", it.celsius);
+        @if index > 0 { ", " }
+        (it.sensor) " "
+        @if it.critical_celsius.is_some_and(|critical| it.celsius >= critical) { strong { (text) } } @else { (text) }
+    } }
+}
+
+/// A cable or module in one line.
+fn module(module: &Module) -> Markup {
+    let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
+    html! {
+        (module.vendor) " " (module.part_number) ", serial number " (module.serial_number)
+        @if let Some(celsius) = module.temperature { ", " (format!("{celsius:.0} °C")) }
+        @if !module.rx_power.is_empty() {
+            ", rx " (module.rx_power.iter().map(power).collect::<Vec<_>>().join(", ")) " dBm"
+        }
+    }
+}
+
+fn device_ports(device: &Device, rates: &Rates) -> Markup {
+    let flow = |port: &DevicePort, direction: usize| rates.flow(device, port, direction);
+    let has_modules = device.ports.iter().any(|port| port.module.is_some());
+    html! { table .stack {
+        thead { tr {
+            th .n scope="col" { "Port" } th scope="col" { "Link layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
+            th .n scope="col" { "Tx" } th .n scope="col" { "Rx" } th .n scope="col" { "LID" } th scope="col" { "Interfaces" }
+            @if has_modules { th scope="col" { "Cable or module" } }
+            th scope="col" { "Link" }
+        } }
+        tbody { @for port in &device.ports { tr {
+            th .n scope="row" data-label="Port" { (port.port) }
+            td data-label="Link layer" { (port.link_layer) }
+            td data-label="State" { (state(port)) }
+            td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
+            td .n data-label="Tx" { (components::flow(flow(port, 0).as_ref())) }
+            td .n data-label="Rx" { (components::flow(flow(port, 1).as_ref())) }
+            td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
+            td data-label="Interfaces" { (port.interfaces.join(", ")) }
+            @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
+            td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
+                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
+                None => "",
+            } }
+        } } }
+    } }
+}
+
+/// The state of a port, in bold if it is not active.
+fn state(port: &DevicePort) -> Markup {
+    html! { @if port.state.starts_with("Active") { (port.state) } @else { strong { (port.state) } } }
+}
+
+/// A list of the devices, one line each.
+pub(super) fn devices(host: &Host) -> Markup {
+    html! {
+        @if host.devices.is_empty() { p { "No RDMA device has been read yet." } } @else {
+            ul .devices { @for device in &host.devices { li {
+                a href=(address::device(&device.device)) { (device.device) }
+                @if !device.readable { ": " strong { "not readable" } }
+                @for port in &device.ports {
+                    span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
+                }
+            } } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use fabric_observation::host::HostPortTotals;
+    use ib_health::assessment::CounterStatus;
+    use ib_mad::Moment;
+    use rdma_host::testing::{port, snapshot};
+
+    /// A device that has sent so many words at a second.
+    fn read(second: u64, words: u64) -> HostObservation {
+        let mut reading = Reading::empty(Moment::default() + Duration::from_secs(second));
+        reading.set(Counter::XmitData, words);
+        let counters = CounterStatus::default();
+        HostObservation {
+            snapshot: Some(snapshot("mlx5_0", vec![port(1)])),
+            totals: vec![vec![HostPortTotals { reading, counters, reset_offsets: None }]],
+            ..HostObservation::default()
+        }
+    }
+
+    #[test]
+    fn traffic_is_the_growth_between_two_readings() {
+        let flow = |before: HostObservation, now: HostObservation, direction| {
+            let rates = Rates::new(Some(&before), Some(&now));
+            let port = DevicePort { port: 1, rate: Some(50_000_000_000), ..DevicePort::default() };
+            let device = Device { device: "mlx5_0".into(), ..Device::default() };
+            rates.flow(&device, &port, direction)
+        };
+        // 12.5 GB/s for 10 s, at 400 Gb/s.
+        let sent = flow(read(10, 1_000), read(20, 1_000 + 31_250_000_000), 0).unwrap();
+        assert!((sent.bytes_per_second - 1.25e10).abs() < 1.0, "{sent:?}");
+        assert!((sent.utilization - 0.25).abs() < 1e-6, "{sent:?}");
+        // Not read, and read once.
+        assert_eq!(flow(read(10, 0), read(20, 0), 1), None);
+        assert_eq!(flow(read(10, 0), read(10, 0), 0), None);
+    }
+}

@@ -1,0 +1,465 @@
+//! `/links`, `/switches`, `/hosts` and `/modules`: lists that are filtered, sorted by any column, paged, and the same
+//! rows as CSV.
+//!
+//! Each list is a table of columns: what a row is sorted by and written as in CSV, and the cell of the page.
+
+pub mod links;
+pub mod modules;
+pub mod nodes;
+
+use std::cmp::Ordering;
+use std::num::NonZeroUsize;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use crate::api::Fabrics;
+use ib_health::Verdict;
+use ib_mad::label::{NaturalPart, natural_key};
+
+use super::components::{self, count, plural};
+use super::{Live, Page, Problem, QueryParams, address, not_swept};
+
+/// The rows on a page.
+const PAGE_LENGTH: usize = 100;
+
+/// What a row has in a column.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Text(String),
+    Number(f64),
+    /// A text, and what it is sorted by.
+    Ranked(f64, String),
+    None,
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        if text.is_empty() { Value::None } else { Value::Text(text) }
+    }
+}
+
+impl From<Option<f64>> for Value {
+    fn from(number: Option<f64>) -> Self {
+        number.map_or(Value::None, Value::Number)
+    }
+}
+
+/// A column: its key in the address and in CSV, its heading, and what a row has there.
+struct Column<R> {
+    key: &'static str,
+    /// Empty for a column that only CSV has.
+    heading: &'static str,
+    value: fn(&R) -> Value,
+    cell: fn(&R) -> Markup,
+    is_number: bool,
+    /// Whether the lowest number comes first.
+    is_ascending: bool,
+}
+
+impl<R> Column<R> {
+    const fn text(
+        key: &'static str,
+        heading: &'static str,
+        value: fn(&R) -> Value,
+        cell: fn(&R) -> Markup,
+    ) -> Self {
+        Column { key, heading, value, cell, is_number: false, is_ascending: false }
+    }
+
+    const fn number(
+        key: &'static str,
+        heading: &'static str,
+        value: fn(&R) -> Value,
+        cell: fn(&R) -> Markup,
+    ) -> Self {
+        Column { key, heading, value, cell, is_number: true, is_ascending: false }
+    }
+
+    /// Numbers of which the lowest are the worst.
+    const fn lowest(
+        key: &'static str,
+        heading: &'static str,
+        value: fn(&R) -> Value,
+        cell: fn(&R) -> Markup,
+    ) -> Self {
+        Column { key, heading, value, cell, is_number: true, is_ascending: true }
+    }
+
+    const fn only_csv(key: &'static str, value: fn(&R) -> Value) -> Self {
+        Column {
+            key,
+            heading: "",
+            value,
+            cell: |_| html! {},
+            is_number: false,
+            is_ascending: false,
+        }
+    }
+}
+
+/// The parameters of a list: its filters, the column that it is sorted by, and the page.
+struct ListQuery {
+    path: &'static str,
+    /// The filters that are set, by the names of their fields.
+    filters: Vec<(&'static str, String)>,
+    sort: Option<&'static str>,
+    is_reversed: bool,
+    page: usize,
+    is_csv: bool,
+}
+
+impl ListQuery {
+    /// Parses the parameters: `fields` are the filters of this list.
+    fn parse<R>(
+        path: &'static str,
+        params: &QueryParams,
+        fields: &[&'static str],
+        columns: &[Column<R>],
+    ) -> Result<Self, String> {
+        let keys = || columns.iter().map(|column| column.key);
+        let sort = params.parse("sort", |key| {
+            let known = keys().find(|known| *known == key);
+            known
+                .ok_or_else(|| format!("must be one of: {}", keys().collect::<Vec<_>>().join(", ")))
+        })?;
+        let is_reversed = params.parse("order", |order| match order {
+            "reverse" => Ok(true),
+            _ => Err("must be: reverse".to_owned()),
+        })?;
+        let page = params.parse("page", |page| {
+            page.parse().map_err(|_| "must be a positive integer".to_owned())
+        })?;
+        let is_csv = params.parse("format", |format| match format {
+            "csv" => Ok(true),
+            _ => Err("must be: csv".to_owned()),
+        })?;
+        let filters = fields.iter().filter_map(|name| Some((*name, params.get(name)?.to_owned())));
+        Ok(ListQuery {
+            path,
+            filters: filters.collect(),
+            sort,
+            is_reversed: is_reversed.unwrap_or(false),
+            page: page.map_or(1, NonZeroUsize::get),
+            is_csv: is_csv.unwrap_or(false),
+        })
+    }
+
+    fn filter(&self, name: &str) -> Option<&str> {
+        self.filters.iter().find(|(field, _)| *field == name).map(|(_, value)| &**value)
+    }
+
+    /// The verdict that is selected.
+    fn verdict(&self) -> Result<Option<Verdict>, String> {
+        let known = |label: &str| Verdict::ALL.into_iter().find(|it| it.label() == label);
+        self.filter("verdict").map_or(Ok(None), |label| {
+            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
+            known(label)
+                .map(Some)
+                .ok_or_else(|| format!("verdict: {label:?} must be one of: {}.", labels()))
+        })
+    }
+
+    /// Whether one of some texts has the text that is searched for, in any case.
+    fn has_text(&self, texts: &[&str]) -> bool {
+        let wanted = self.filter("text").unwrap_or_default().to_lowercase();
+        texts.iter().any(|text| text.to_lowercase().contains(&wanted))
+    }
+
+    /// The number of rows before this page.
+    fn skip(&self) -> usize {
+        (self.page - 1).saturating_mul(PAGE_LENGTH)
+    }
+
+    fn address(&self, sort: Option<&str>, is_reversed: bool, page: usize, format: &str) -> String {
+        let number = if page == 1 { String::new() } else { page.to_string() };
+        let order = if is_reversed { "reverse" } else { "" };
+        let filters = self.filters.iter().map(|(name, value)| (*name, &**value));
+        let rest = [
+            ("sort", sort.unwrap_or_default()),
+            ("order", order),
+            ("page", &number),
+            ("format", format),
+        ];
+        address::with(self.path, &filters.chain(rest).collect::<Vec<_>>())
+    }
+}
+
+/// A list with its rows, all that the filters select, in its own order.
+struct List<'a, R> {
+    title: &'static str,
+    /// What a row is called: `link`.
+    noun: &'static str,
+    /// What its own order is called: `worst first`.
+    order: &'static str,
+    fabrics: &'a Fabrics,
+    columns: &'a [Column<R>],
+    /// The fields of its form.
+    form: Markup,
+    /// What stands in place of rows where there are none without a filter.
+    nothing: &'static str,
+}
+
+impl<R> List<'_, R> {
+    /// The response with some of the rows, if these are `found`; in their own order, and only those of the page.
+    fn respond_with_page(&self, query: &ListQuery, found: usize, rows: &[R]) -> Response {
+        if query.is_csv {
+            return self.csv(rows);
+        }
+        let main = html! {
+            form .filter action=(query.path) {
+                (self.form)
+                @if let Some(sort) = query.sort { input type="hidden" name="sort" value=(sort); }
+                @if query.is_reversed { input type="hidden" name="order" value="reverse"; }
+                p { button { "Apply" } }
+            }
+            @if let Some(why) = not_swept(self.fabrics, query.filter("fabric")) {
+                p { (why) }
+            } @else if rows.is_empty() {
+                p { @match found {
+                    0 if query.filters.is_empty() => (self.nothing),
+                    0 => { "No " (self.noun) " matches this filter." },
+                    _ => "This page is past the end of the list.",
+                } }
+            } @else {
+                p .quiet {
+                    (plural(found, self.noun)) ", " (self.order_text(query))
+                    @if found > rows.len() {
+                        ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + rows.len()) as u64))
+                    }
+                    " · " a href=(query.address(query.sort, query.is_reversed, 1, "csv")) { "CSV" }
+                }
+                (self.table(query, rows))
+            }
+            (components::list_pager(query.page, found.div_ceil(PAGE_LENGTH), |page| query.address(query.sort, query.is_reversed, page, "")))
+        };
+        Page::new(self.title, query.path, main).live(Live::Offered).respond()
+    }
+
+    /// The response with all rows that are found.
+    fn respond(&self, query: &ListQuery, rows: Vec<R>) -> Response {
+        let sorted = match self.columns.iter().find(|column| Some(column.key) == query.sort) {
+            Some(column) => sorted(rows, column.value, query.is_reversed != column.is_ascending),
+            None => rows,
+        };
+        if query.is_csv {
+            return self.csv(&sorted);
+        }
+        let from = query.skip().min(sorted.len());
+        let shown = &sorted[from..sorted.len().min(from + PAGE_LENGTH)];
+        self.respond_with_page(query, sorted.len(), shown)
+    }
+
+    fn order_text(&self, query: &ListQuery) -> String {
+        match self.columns.iter().find(|column| Some(column.key) == query.sort) {
+            Some(column) if query.is_reversed => {
+                format!("by {}, reversed", column.heading.to_lowercase())
+            }
+            Some(column) => format!("by {}", column.heading.to_lowercase()),
+            None => self.order.to_owned(),
+        }
+    }
+
+    fn table(&self, query: &ListQuery, rows: &[R]) -> Markup {
+        let columns = || self.columns.iter().filter(|column| !column.heading.is_empty());
+        html! { div .wide tabindex="0" role="group" aria-label=(self.title) { table .stack.list {
+            thead { tr { @for column in columns() {
+                @let is_sorted = Some(column.key) == query.sort;
+                // Numbers are sorted with the highest first.
+                @let is_descending = (column.is_number && !column.is_ascending) != query.is_reversed;
+                th .n[column.is_number] scope="col" aria-sort=[is_sorted.then_some(if is_descending { "descending" } else { "ascending" })] {
+                    a href=(query.address(Some(column.key), is_sorted && !query.is_reversed, 1, "")) { (column.heading) }
+                }
+            } } }
+            tbody { @for row in rows { tr { @for (place, column) in columns().enumerate() {
+                @if place == 0 { th scope="row" data-label=(column.heading) { ((column.cell)(row)) } }
+                @else { td .n[column.is_number] data-label=(column.heading) { ((column.cell)(row)) } }
+            } } } }
+        } } }
+    }
+
+    /// The rows as CSV (RFC 4180), with all columns.
+    fn csv(&self, rows: &[R]) -> Response {
+        let mut text = self.columns.iter().map(|column| column.key).collect::<Vec<_>>().join(",");
+        text.push_str("\r\n");
+        for row in rows {
+            let fields = self.columns.iter().map(|column| csv_field((column.value)(row)));
+            text.push_str(&fields.collect::<Vec<_>>().join(","));
+            text.push_str("\r\n");
+        }
+        let name = format!("attachment; filename=\"{}.csv\"", self.title.to_lowercase());
+        let head = [
+            (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
+            (header::CONTENT_DISPOSITION, name),
+            (header::CACHE_CONTROL, "no-store".to_owned()),
+        ];
+        (head, text).into_response()
+    }
+}
+
+/// A field of CSV. Names come from devices: a spreadsheet would run one that begins like a formula, so that gets an
+/// apostrophe in front (OWASP, CSV injection).
+fn csv_field(value: Value) -> String {
+    let text = match value {
+        Value::None => return String::new(),
+        Value::Number(number) => return number.to_string(),
+        Value::Text(text) | Value::Ranked(_, text) => text,
+    };
+    let text =
+        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text };
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
+/// The sort key of a value: numbers before texts, and what has none is always last.
+enum Key<'a> {
+    Number(f64),
+    Text(Vec<NaturalPart<'a>>),
+    None,
+}
+
+impl Key<'_> {
+    /// The highest number first, texts in natural order.
+    fn order(&self, other: &Self, is_reversed: bool) -> Ordering {
+        let order = match (self, other) {
+            (Key::Number(a), Key::Number(b)) => b.total_cmp(a),
+            (Key::Text(a), Key::Text(b)) => a.cmp(b),
+            (Key::None, Key::None) => return Ordering::Equal,
+            (Key::None, _) => return Ordering::Greater,
+            (_, Key::None) => return Ordering::Less,
+            (Key::Number(_), Key::Text(_)) => Ordering::Less,
+            (Key::Text(_), Key::Number(_)) => Ordering::Greater,
+        };
+        if is_reversed { order.reverse() } else { order }
+    }
+}
+
+/// Rows in the order of their values. Stable: among equals their own order stays.
+fn sorted<R>(rows: Vec<R>, value: fn(&R) -> Value, is_reversed: bool) -> Vec<R> {
+    let values: Vec<Value> = rows.iter().map(value).collect();
+    let keys = values.iter().map(|value| match value {
+        Value::Number(number) | Value::Ranked(number, _) => Key::Number(*number),
+        Value::Text(text) => Key::Text(natural_key(text)),
+        Value::None => Key::None,
+    });
+    let mut keyed: Vec<(Key<'_>, R)> = keys.zip(rows).collect();
+    keyed.sort_by(|(a, _), (b, _)| a.order(b, is_reversed));
+    keyed.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The page of a query that cannot be parsed.
+fn refused(title: &'static str) -> impl Fn(String) -> Problem {
+    move |text| Problem(StatusCode::BAD_REQUEST, title, text)
+}
+
+/// The names of the fabrics.
+fn fabric_names(fabrics: &Fabrics) -> Vec<&str> {
+    fabrics.iter().map(|it| &*it.fabric).collect()
+}
+
+/// The field of a form for a text that rows have.
+fn text_field(label: &str, query: &ListQuery) -> Markup {
+    html! { p {
+        label for="text" { (label) }
+        input #text type="search" name="text" value=(query.filter("text").unwrap_or_default()) placeholder="Part of it" autocomplete="off" spellcheck="false";
+    } }
+}
+
+/// The field of a form that selects a verdict.
+fn verdict_field(query: &ListQuery) -> Markup {
+    let [ok, unknown, watch, bad] = Verdict::ALL.map(Verdict::label);
+    let verdicts = components::or_all(&[bad, watch, unknown, ok], |label| {
+        components::verdict_text(label).to_owned()
+    });
+    components::select_field(
+        "verdict",
+        "Verdict",
+        query.filter("verdict").unwrap_or_default(),
+        &verdicts,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Row = (&'static str, Option<f64>);
+
+    const COLUMNS: [Column<Row>; 3] = [
+        Column::text("name", "Name", |row| row.0.to_owned().into(), |row| html! { (row.0) }),
+        Column::number("heat", "Heat", |row| row.1.into(), |_| html! {}),
+        Column::only_csv("twice", |row| row.1.map(|heat| heat * 2.0).into()),
+    ];
+
+    const ROWS: [Row; 4] = [
+        ("leaf-10", Some(1.0)),
+        ("leaf-2", None),
+        ("=cmd|'a'", Some(3.0)),
+        ("a \"b\", c", Some(1.0)),
+    ];
+
+    #[test]
+    fn rows_are_sorted_both_ways_and_empty_ones_are_last() {
+        let names = |column: usize, is_reversed| {
+            let rows = sorted(ROWS.to_vec(), COLUMNS[column].value, is_reversed);
+            rows.iter().map(|row| row.0).collect::<Vec<_>>()
+        };
+        assert_eq!(names(0, false), ["=cmd|'a'", "a \"b\", c", "leaf-2", "leaf-10"]);
+        assert_eq!(names(0, true), ["leaf-10", "leaf-2", "a \"b\", c", "=cmd|'a'"]);
+        assert_eq!(names(1, false), ["=cmd|'a'", "leaf-10", "a \"b\", c", "leaf-2"]);
+        assert_eq!(names(1, true), ["leaf-10", "a \"b\", c", "=cmd|'a'", "leaf-2"]);
+    }
+
+    #[tokio::test]
+    async fn csv_has_all_columns_and_no_formula() {
+        let list = List {
+            title: "Things",
+            noun: "thing",
+            order: "",
+            fabrics: &[],
+            columns: &COLUMNS,
+            form: html! {},
+            nothing: "",
+        };
+        let response = list.csv(&ROWS);
+        assert_eq!(
+            response.headers()[header::CONTENT_DISPOSITION],
+            "attachment; filename=\"things.csv\""
+        );
+        let text = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
+        assert_eq!(
+            String::from_utf8(text.to_vec()).unwrap(),
+            "name,heat,twice\r\nleaf-10,1,2\r\nleaf-2,,\r\n'=cmd|'a',3,6\r\n\"a \"\"b\"\", c\",1,2\r\n"
+        );
+    }
+
+    #[test]
+    fn query_names_columns_filters_and_page() {
+        let parse = |text: &str| {
+            let uri = format!("/x?{text}").parse().unwrap();
+            let params = QueryParams::from(axum::extract::Query::try_from_uri(&uri));
+            ListQuery::parse("/x", &params, &["text"], &COLUMNS)
+        };
+        let query = parse("text=a%26b&sort=heat&order=reverse&page=3&other=1").unwrap();
+        assert_eq!(
+            query.address(query.sort, query.is_reversed, 2, "csv"),
+            "/x?text=a%26b&sort=heat&order=reverse&page=2&format=csv"
+        );
+        assert_eq!(
+            (query.skip(), query.filter("text"), query.filter("other")),
+            (200, Some("a&b"), None)
+        );
+        for (text, problem) in [
+            ("sort=cold", "must be one of: name, heat, twice"),
+            ("page=0", "must be a positive integer"),
+            ("order=up", "must be: reverse"),
+            ("format=pdf", "must be: csv"),
+        ] {
+            assert!(parse(text).err().is_some_and(|it| it.contains(problem)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `/modules`: the cables and modules that devices report.
+
+use axum::extract::State;
+use maud::html;
+
+use crate::api::Filter;
+use crate::api::history_service::QueryResult;
+use crate::api::model::{FabricModules, PortModule};
+use crate::api::modules::modules;
+use crate::server::WebApp;
+
+use super::{Column, List, ListQuery, Value, fabric_names, refused, text_field};
+use crate::pages::components;
+use crate::pages::{Answer, QueryParams, address, check_fabric, render};
+
+const TITLE: &str = "Modules";
+
+/// A row: the name of its fabric, and the module.
+type Row = (String, PortModule);
+
+fn lowest_power(port: &PortModule) -> Option<f64> {
+    let powers = port.module.rx_power.iter();
+    // A lane without light is darker than any other.
+    powers.map(|power| power.unwrap_or(DARK)).min_by(f64::total_cmp)
+}
+
+/// The power of a lane without light, in dBm.
+const DARK: f64 = -99.0;
+
+fn raw_ber(port: &PortModule) -> Option<f64> {
+    port.reported_ber.as_ref()?.raw
+}
+
+const COLUMNS: [Column<Row>; 11] = [
+    Column::text(
+        "port",
+        "Port",
+        |(_, it)| it.name.label().into(),
+        |(fabric, it)| match &it.link {
+            Some(link) => html! { a href=(address::link(fabric, link)) { (it.name.label()) } },
+            None => components::port(fabric, &it.name),
+        },
+    ),
+    Column::text(
+        "vendor",
+        "Vendor",
+        |(_, it)| it.module.vendor.clone().into(),
+        |(_, it)| html! { (it.module.vendor) },
+    ),
+    Column::text(
+        "part",
+        "Part number",
+        |(_, it)| it.module.part_number.clone().into(),
+        |(_, it)| html! { (it.module.part_number) },
+    ),
+    Column::text(
+        "serial",
+        "Serial number",
+        |(_, it)| it.module.serial_number.clone().into(),
+        |(_, it)| html! { (it.module.serial_number) },
+    ),
+    Column::text(
+        "kind",
+        "Kind",
+        |(_, it)| it.module.kind.to_string().into(),
+        |(_, it)| html! { (it.module.kind) },
+    ),
+    Column::number(
+        "length",
+        "Length",
+        |(_, it)| it.module.length_meters.into(),
+        |(_, it)| html! { @if let Some(meters) = it.module.length_meters { (meters) " m" } },
+    ),
+    Column::number(
+        "temperature",
+        "Temperature",
+        |(_, it)| it.module.temperature.into(),
+        |(_, it)| {
+            html! {
+                @if let Some(now) = it.module.temperature {
+                    @let is_hot = it.module.temperature_alarm.is_some_and(|alarm| now >= alarm);
+                    span .verdict[is_hot] .watch[is_hot] { (format!("{now:.0} °C")) }
+                }
+            }
+        },
+    ),
+    Column::lowest(
+        "rx",
+        "Lowest rx power",
+        |(_, it)| lowest_power(it).into(),
+        |(_, it)| {
+            html! {
+                @if let Some(power) = lowest_power(it) {
+                    @let is_dark = it.module.rx_power_alarm.is_some_and(|alarm| power < alarm);
+                    span .verdict[is_dark] .watch[is_dark] {
+                        @if power <= DARK { "none" } @else { (format!("{power:.1} dBm")) }
+                    }
+                }
+            }
+        },
+    ),
+    Column::number(
+        "ber",
+        "Raw BER",
+        |(_, it)| raw_ber(it).into(),
+        |(_, it)| {
+            html! {
+                @match raw_ber(it) { Some(0.0) => "0", Some(ratio) => (format!("{ratio:.1e}")), None => "" }
+            }
+        },
+    ),
+    Column::only_csv("link", |(_, it)| it.link.clone().map_or(Value::None, Value::Text)),
+    Column::only_csv("fabric", |(fabric, _)| fabric.clone().into()),
+];
+
+pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
+    let params = QueryParams::from(query);
+    let query = ListQuery::parse(address::MODULES, &params, &["fabric", "text"], &COLUMNS);
+    let query = query.map_err(refused(TITLE))?;
+    let exposition = app.exposition();
+    check_fabric(&exposition.board().fabrics, query.filter("fabric"))?;
+    let page = move || {
+        let fabrics = &exposition.board().fabrics;
+        let list = List {
+            title: TITLE,
+            noun: "port",
+            order: "by port",
+            fabrics,
+            columns: &COLUMNS,
+            form: html! {
+                (components::fabric_field(&fabric_names(fabrics), query.filter("fabric")))
+                (text_field("Node, vendor, part or serial number", &query))
+            },
+            nothing: "No device reports its cables or modules yet. They are read of NVIDIA devices that announce \
+                      registers, each every 10 minutes by default.",
+        };
+        let filter =
+            Filter { fabric: query.filter("fabric").map(str::to_owned), ..Filter::default() };
+        let rows = modules(fabrics, &filter).fabrics.into_iter().flat_map(of_fabric);
+        let is_found = |(_, port): &Row| {
+            let module = &port.module;
+            query.has_text(&[
+                &port.name.node,
+                &module.vendor,
+                &module.part_number,
+                &module.serial_number,
+            ])
+        };
+        list.respond(&query, rows.filter(is_found).collect())
+    };
+    Ok(render(page).await)
+}
+
+fn of_fabric(FabricModules { fabric, modules, .. }: FabricModules) -> impl Iterator<Item = Row> {
+    modules.into_iter().map(move |module| (fabric.clone(), module))
+}
