@@ -298,9 +298,9 @@ mod tests {
                 "not swept yet: g; no suspect links: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
             ),
             (
-                vec![swept(Verdicts { ok: 1_999, bad: 1, ..Verdicts::default() })],
+                vec![swept(Verdicts { ok: 1_996, bad: 1, unknown: 3, learning: 2, watch: 0 })],
                 Some(1),
-                "1 of 2,000 links suspect; verdicts of all: 1 bad, 0 degraded, 0 unknown, 1,999 ok",
+                "1 of 2,000 links suspect; verdicts of all: 1 bad, 0 degraded, 3 unknown (2 learning), 1,996 ok",
             ),
         ] {
             assert_eq!(summary(&Links { fabrics }, selected, true), says);

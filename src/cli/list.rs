@@ -228,13 +228,22 @@ pub fn first<K: Ord>(count: usize, limit: Option<usize>, key: impl Fn(usize) -> 
     order
 }
 
-/// The counts of verdicts as a text, the worst first: `1 bad, 2 degraded`. As on pages, links that were only not
-/// observed for long enough are not called unknown.
+/// The counts of verdicts as a text, the worst first: `1 bad, 2 degraded, 40 unknown (38 learning)`.
 pub fn counts(verdicts: &Verdicts, with_zeros: bool) -> String {
-    let shown = |(label, count): &(&str, usize)| *count > 0 || with_zeros && *label != LEARNING;
-    let some = verdicts.shown().into_iter().filter(shown);
-    let text = some.map(|(label, count)| format!("{} {}", grouped(count), Verdict::word(label)));
+    let some = verdicts.worst_first().into_iter().filter(|(_, count)| with_zeros || *count > 0);
+    let text = some.map(|(verdict, count)| count_of(verdicts, verdict, count));
     text.collect::<Vec<_>>().join(", ")
+}
+
+/// The count of a verdict; of unknown links, how many were only not observed for long enough.
+pub fn count_of(verdicts: &Verdicts, verdict: Verdict, count: usize) -> String {
+    let text = format!("{} {}", grouped(count), Verdict::word(verdict.label()));
+    match verdicts.learning {
+        learning if verdict == Verdict::Unknown && learning > 0 => {
+            format!("{text} ({} {LEARNING})", grouped(learning))
+        }
+        _ => text,
+    }
 }
 
 /// Nodes and ports that are selected.

@@ -50,9 +50,12 @@ fn views_rows_filter_order_and_ports_are_reached_by_keys() {
     top.keys(UP);
     wait_selected(&top, "the first row", &|row| row != second);
     top.keys(ENTER);
-    let ports = top.wait("both ports", |text| text.contains("transmit_packets"));
+    let ports = top.wait("both ports", |text| text.contains("fec_corrected_blocks"));
     assert!(ports.contains("state") && ports.contains("Active"), "{ports}");
     top.wait("what was counted since the reading before", |text| text.contains("(+"));
+    // End scrolls down.
+    top.keys("\x1b[F");
+    top.wait("the last counters", |text| text.contains("transmit_") && !text.contains("FEC "));
     top.keys(ESC);
     top.wait_for("END A");
 

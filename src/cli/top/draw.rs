@@ -9,9 +9,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Row, Table, TableState};
 
 use crate::api::model::{
-    BusyLink, LEARNING, Label, Link, LinkDetail, Overview, Port, Region, Verdicts, verdict_from,
+    BusyLink, Label, Link, LinkDetail, Overview, Port, Region, Verdicts, verdict_from,
 };
 use crate::cli::links::{rate, reason};
+use crate::cli::list::count_of;
 use crate::cli::ports::percent;
 use crate::cli::terminal::{printable, wrap};
 use crate::pages::components::traffic as bit_rate;
@@ -148,12 +149,10 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
     let verdicts = overview.fabrics.iter().map(|fabric| fabric.verdicts);
     let verdicts = verdicts.fold(Verdicts::default(), Verdicts::and);
     let mut spans = Vec::new();
-    for (label, count) in verdicts.shown() {
-        if count == 0 && label == LEARNING {
-            continue;
-        }
+    for (verdict, count) in verdicts.worst_first() {
+        let label = verdict.label();
         let style = if count > 0 { palette.verdict(label) } else { Style::new() };
-        spans.push(Span::styled(format!("{} {}", grouped(count), Verdict::word(label)), style));
+        spans.push(Span::styled(count_of(&verdicts, verdict, count), style));
         spans.push(Span::raw("  "));
     }
     let kinds = overview.fabrics.iter().flat_map(|fabric| &fabric.nodes);
@@ -165,7 +164,7 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
     let regions: usize = overview.fabrics.iter().map(|fabric| fabric.regions).sum();
     if regions > 0 {
         let style = palette.color(Color::Yellow);
-        spans.push(Span::styled(format!(" | {}", plural(regions, "congestion region")), style));
+        spans.push(Span::styled(format!(" | congestion: {}", grouped(regions)), style));
     }
     let sweeps = overview.fabrics.iter().filter_map(|fabric| fabric.sweep.as_ref());
     let failing: Vec<String> =
@@ -503,7 +502,8 @@ fn ports(
             palette.color(Color::Cyan),
         )
     }));
-    let name = 30.min(width / 3);
+    // The longest names of usual counters have 27 characters.
+    let name = 28.min(width * 7 / 20);
     let column = (width.saturating_sub(name + 2)) / 2;
     let row = |head: &str, cells: [String; 2]| {
         let cells = cells.map(|cell| format!("{:<column$}", abbreviate(&printable(&cell), column)));
