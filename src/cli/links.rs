@@ -126,7 +126,8 @@ impl LinksArgs {
         }
         selected.iter().for_each(|(_, link)| verdicts.add(link.verdict()));
         let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
-        let summary = summary(&found, is_filtered.then_some(selected.len()), self.suspect);
+        let count = is_filtered.then_some(selected.len());
+        let summary = summary(&found, count, self.suspect, &self.node.join(", "));
         let order =
             list::first(selected.len(), self.list.limit, |at| key(self.sort, &selected[at].1));
         let mut links: Vec<Option<(usize, Link)>> = selected.into_iter().map(Some).collect();
@@ -156,7 +157,7 @@ pub(super) fn key(order: LinkOrder, link: &Link) -> impl Ord {
 }
 
 /// The last line: the number of links by verdict, and of those that are selected.
-fn summary(found: &Links, selected: Option<usize>, suspect: bool) -> String {
+fn summary(found: &Links, selected: Option<usize>, suspect: bool, nodes: &str) -> String {
     if found.fabrics.is_empty() {
         return "no links: this exporter does not sweep a fabric".into();
     }
@@ -168,11 +169,16 @@ fn summary(found: &Links, selected: Option<usize>, suspect: bool) -> String {
     if !unswept.is_empty() {
         parts.push(format!("not swept yet: {}", unswept.join(", ")));
     }
-    let kind = if suspect { "suspect" } else { "selected" };
+    let kind = match (suspect, nodes) {
+        (true, "") => "suspect".to_owned(),
+        (true, nodes) => format!("suspect at {nodes}"),
+        (false, "") => "selected".to_owned(),
+        (false, nodes) => format!("at {nodes}"),
+    };
     // The counts are of all links.
     let listed = match selected {
         None => String::new(),
-        Some(0) => format!("no {kind} links: "),
+        Some(0) => format!("no links {kind}: "),
         Some(count) => {
             let (count, all) = (grouped(count), grouped(all.count()));
             format!("{count} of {all} links {kind}; verdicts of all: ")
@@ -295,7 +301,7 @@ mod tests {
             (
                 vec![swept(some), unswept],
                 Some(0),
-                "not swept yet: g; no suspect links: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
+                "not swept yet: g; no links suspect: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
             ),
             (
                 vec![swept(Verdicts { ok: 1_996, bad: 1, unknown: 3, learning: 2, watch: 0 })],
@@ -303,7 +309,7 @@ mod tests {
                 "1 of 2,000 links suspect; verdicts of all: 1 bad, 0 degraded, 3 unknown (2 learning), 1,996 ok",
             ),
         ] {
-            assert_eq!(summary(&Links { fabrics }, selected, true), says);
+            assert_eq!(summary(&Links { fabrics }, selected, true, ""), says);
         }
     }
 

@@ -55,7 +55,7 @@ fn views_rows_filter_order_and_ports_are_reached_by_keys() {
     top.wait("what was counted since the reading before", |text| text.contains("(+"));
     // End scrolls down.
     top.keys("\x1b[F");
-    top.wait("the last counters", |text| text.contains("transmit_") && !text.contains("FEC "));
+    top.wait("the last counters", |text| text.contains("unicast_transmit_packets"));
     top.keys(ESC);
     top.wait_for("END A");
 
