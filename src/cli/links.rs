@@ -178,6 +178,7 @@ fn summary(found: &Links, selected: Option<usize>, suspect: bool, nodes: &str) -
     // The counts are of all links.
     let listed = match selected {
         None => String::new(),
+        Some(0) if nodes.is_empty() => format!("no {kind} links: "),
         Some(0) => format!("no links {kind}: "),
         Some(count) => {
             let (count, all) = (grouped(count), grouped(all.count()));
@@ -301,7 +302,7 @@ mod tests {
             (
                 vec![swept(some), unswept],
                 Some(0),
-                "not swept yet: g; no links suspect: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
+                "not swept yet: g; no suspect links: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
             ),
             (
                 vec![swept(Verdicts { ok: 1_996, bad: 1, unknown: 3, learning: 2, watch: 0 })],

@@ -444,7 +444,7 @@ fn device_lost() -> Fatal {
 /// with this process, and be missing in the totals of a running exporter.
 fn for_single_run(fabric: &FabricSettings, longest: Duration) -> FabricSettings {
     let interval = fabric.interval.min(longest);
-    FabricSettings { interval, clear_saturated: false, ..fabric.clone() }
+    FabricSettings { interval, clear_saturated: false, totals_from: None, ..fabric.clone() }
 }
 
 #[cfg(test)]

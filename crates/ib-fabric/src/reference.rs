@@ -1,5 +1,5 @@
-//! References to nodes, ports and links: what people copy from a table, a page, an alert or another tool, and enter in
-//! a command or a search. Each way in which a name is printed can be entered.
+//! References to nodes, ports and links: what people copy from a table, a page, an alert or another tool, and enter
+//! in a command or a search. Each way in which a name is printed can be entered.
 
 use ib_mad::ids::{Guid, Lid, PortNumber};
 
