@@ -11,11 +11,13 @@ use fabric_history::model::{
 use fabric_history::source::{
     Answer, Cursor, EventFilter, Events, Page, SeriesDetail, Source, SourceError,
 };
+use ib_fabric::reference::Reference;
 use ib_fabric::topology::End;
 use serde::de::DeserializeOwned;
 use ureq::RequestBuilder;
 use ureq::typestate::WithoutBody;
 
+use crate::api::model::Search;
 use crate::remote::{Access, Remote};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,6 +90,25 @@ impl HistoryClient {
             }
             after = next;
         }
+    }
+
+    /// The nodes and ports that a LID or GUID means at present, by the GUIDs of their nodes.
+    fn present(&self, text: &str) -> Answer<Vec<String>> {
+        let (status, body) = self.get("/api/v1/search", &[("q", text.to_owned())])?;
+        if status != 200 {
+            return Err(self.refusal(status, &body));
+        }
+        let found: Search = serde_json::from_slice(&body)
+            .map_err(|error| self.problem(format!("the response is not a search ({error})")))?;
+        let hits = found.hits.into_iter().filter(|hit| hit.quality == "exact");
+        let called = hits.filter_map(|hit| match &*hit.kind {
+            "node" => Some(hit.id),
+            "port" => {
+                Some(format!("{}[{}]", hit.id, Reference::new(&hit.name).ports.first()?.number))
+            }
+            _ => None,
+        });
+        Ok(called.collect())
     }
 
     fn request(&self, path: &str, pairs: &Pairs<'_>) -> RequestBuilder<WithoutBody> {
@@ -178,7 +199,17 @@ impl Source for HistoryClient {
     }
 
     fn ports(&self, called: &str) -> Answer<Vec<Port>> {
-        self.query(&HistoryQuery::Ports(called.to_owned()))
+        let ports: Vec<Port> = self.query(&HistoryQuery::Ports(called.to_owned()))?;
+        let reference = Reference::new(called);
+        if !ports.is_empty() || reference.lid.is_none() && reference.guid.is_none() {
+            return Ok(ports);
+        }
+        // A LID or the GUID of a port: a history does not have them, but the exporter knows the present ones.
+        let mut ports = Vec::new();
+        for called in self.present(called)? {
+            ports.extend(self.query::<Vec<Port>>(&HistoryQuery::Ports(called))?);
+        }
+        Ok(ports)
     }
 
     fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {

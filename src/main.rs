@@ -4,16 +4,23 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use fabric_exporter::cli::{Cli, Verb, check, demo, doctor, history, links, serve};
+use fabric_exporter::cli::{
+    Cli, Verb, check, completions, demo, doctor, history, links, nodes, ports, serve, top,
+};
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().verb {
+    let Cli { color, verb } = Cli::parse();
+    let result = match verb {
         Verb::Serve(args) => serve::run(args),
-        Verb::Links(args) => links::run(args),
-        Verb::History(args) => history::run(args),
-        Verb::Check(args) => check::run(&args),
+        Verb::Links(args) => links::run(args, color),
+        Verb::Nodes(args) => nodes::run(args, color),
+        Verb::Ports(args) => ports::run(args, color),
+        Verb::History(args) => history::run(args, color),
+        Verb::Check(args) => check::run(&args, color),
+        Verb::Top(args) => top::run(args, color),
+        Verb::Completions(args) => completions::run(&args),
         Verb::Demo(args) => demo::run(args),
-        Verb::Doctor(args) => match doctor::run(args) {
+        Verb::Doctor(args) => match doctor::run(args, color) {
             // Its report is complete; there is no further message.
             Ok(exit_code) => return ExitCode::from(exit_code),
             Err(fatal) => Err(fatal),

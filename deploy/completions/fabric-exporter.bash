@@ -19,6 +19,9 @@ _fabric__exporter() {
             fabric__exporter,check)
                 cmd="fabric__exporter__subcmd__check"
                 ;;
+            fabric__exporter,completions)
+                cmd="fabric__exporter__subcmd__completions"
+                ;;
             fabric__exporter,demo)
                 cmd="fabric__exporter__subcmd__demo"
                 ;;
@@ -31,8 +34,17 @@ _fabric__exporter() {
             fabric__exporter,links)
                 cmd="fabric__exporter__subcmd__links"
                 ;;
+            fabric__exporter,nodes)
+                cmd="fabric__exporter__subcmd__nodes"
+                ;;
+            fabric__exporter,ports)
+                cmd="fabric__exporter__subcmd__ports"
+                ;;
             fabric__exporter,serve)
                 cmd="fabric__exporter__subcmd__serve"
+                ;;
+            fabric__exporter,top)
+                cmd="fabric__exporter__subcmd__top"
                 ;;
             fabric__exporter__subcmd__history,diff)
                 cmd="fabric__exporter__subcmd__history__subcmd__diff"
@@ -65,12 +77,16 @@ _fabric__exporter() {
 
     case "${cmd}" in
         fabric__exporter)
-            opts="-h -V --help --version serve links doctor history check demo"
+            opts="-h -V --color --help --version serve links top nodes ports doctor history check demo completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -79,7 +95,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__check)
-            opts="-h --config.file --web.config.file --help"
+            opts="-h --config.file --web.config.file --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -93,6 +109,28 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        fabric__subcmd__exporter__subcmd__completions)
+            opts="-h --color --help bash zsh fish"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -101,7 +139,11 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
+<<<<<<< HEAD
             opts="-h --scenario --topology --hosts --speedup --clock --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.external-url --web.config.file --web.systemd-socket --log.format --process.confine --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
+=======
+            opts="-h --scenario --topology --hosts --speedup --clock --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
+>>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -307,6 +349,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -315,7 +361,11 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__doctor)
+<<<<<<< HEAD
             opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.config.file --web.systemd-socket --log.format --process.confine --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --help"
+=======
+            opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --color --help"
+>>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -557,6 +607,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -W "error warn info debug" -- "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -565,7 +619,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history)
-            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help events port link diff report verdicts export dump"
+            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help events port link diff report verdicts export dump"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -607,6 +661,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -615,7 +673,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__diff)
-            opts="-h --limit --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-h --limit --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -661,6 +719,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -669,7 +731,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__dump)
-            opts="-o -h --output --force --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-o -h --output --force --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -731,6 +793,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -739,7 +805,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__events)
-            opts="-h --node --link --kind --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-h --node --link --kind --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -805,6 +871,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -813,7 +883,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__export)
-            opts="-o -h --what --format --node --link --step --output --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-o -h --what --format --node --link --step --output --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -895,6 +965,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -903,7 +977,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__link)
-            opts="-h --readings --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-h --readings --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -955,6 +1029,10 @@ _fabric__exporter() {
                     ;;
                 --between)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -965,7 +1043,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__port)
-            opts="-h --readings --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-h --readings --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1019,6 +1097,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1027,7 +1109,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__report)
-            opts="-o -h --format --output --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-o -h --format --output --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1093,6 +1175,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1101,7 +1187,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__verdicts)
-            opts="-h --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --help"
+            opts="-h --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1155,6 +1241,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1163,18 +1253,42 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__links)
+<<<<<<< HEAD
             opts="-h --suspect --fabric --node --json --for --from --between --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --help"
+=======
+            opts="-h --suspect --node --verdict --reason --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+>>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --fabric)
+                --node)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --node)
+                --verdict)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "verdict node errors ber flaps wait change" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "bad watch" -- "${cur}"))
                     return 0
                     ;;
                 --for)
@@ -1186,6 +1300,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --between)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1349,6 +1467,410 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        fabric__subcmd__exporter__subcmd__nodes)
+            opts="-h --type --node --down --verdict --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --type)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --node)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --verdict)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "verdict node type lid temperature firmware" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "bad watch" -- "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.hca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.discovery-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.forget-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.node-name-map)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.host-regex)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.vs-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.fec)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.physical-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.lanes)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.module-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.environment-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.clear-saturated)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.sysfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.procfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        fabric__subcmd__exporter__subcmd__ports)
+            opts="-h --verdict --reason --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --verdict)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "port verdict errors wait" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "bad watch" -- "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.hca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.discovery-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.forget-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.node-name-map)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.host-regex)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.vs-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.fec)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.physical-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.lanes)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.module-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.environment-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.clear-saturated)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.sysfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.procfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1357,7 +1879,11 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
+<<<<<<< HEAD
             opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --help"
+=======
+            opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --color --help"
+>>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1593,6 +2119,176 @@ _fabric__exporter() {
                     ;;
                 --path.procfs)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        fabric__subcmd__exporter__subcmd__top)
+            opts="-h --refresh --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --refresh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.hca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.discovery-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.forget-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.node-name-map)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.host-regex)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.vs-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.fec)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.physical-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.lanes)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.module-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.environment-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.clear-saturated)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.sysfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.procfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_fabric_exporter_global_optspecs
-    string join \n h/help V/version
+    string join \n color= h/help V/version
 end
 
 function __fish_fabric_exporter_needs_command
@@ -24,14 +24,21 @@ function __fish_fabric_exporter_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -s V -l version -d 'Print version'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "serve" -d 'Sweep the fabric at intervals and serve its metrics over HTTP'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "links" -d 'Sweep the fabric once and list its links, worst first'
+complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "top" -d 'Show the worst cables, the busiest links, congestion and events live'
+complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "nodes" -d 'List the switches, channel adapters and routers of the fabric'
+complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "ports" -d 'List the ports of a node with their counters'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "doctor" -d 'Check what the exporter needs on this host, and print the fix for each problem'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "history" -d 'Query the recorded history: events, counters, reports and exports'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "check" -d 'Validate the config file and all files that it names'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "demo" -d 'Serve a simulated fabric with faults, without any InfiniBand hardware'
+complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l config.file -d 'YAML file with settings' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.hca -d 'HCA to use [default: first usable]' -r
@@ -106,6 +113,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.fabric -d 'Sweep the fabric (on by default)'
@@ -113,11 +123,24 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.host -d 'Read this host\'s RDMA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-collector.host -d 'Do not read this host\'s RDMA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric -d 'List only the links of this fabric' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l node -d 'List only the links of this node or host' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l node -d 'Only links of this node or port' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l verdict -d 'Only these verdicts' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l reason -d 'Only these reasons of verdicts' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l sort -d 'Order [default: verdict]' -r -f -a "verdict\t'The worst first'
+node\t'By the name of end A'
+errors\t'The most link errors first'
+ber\t'The highest bit error ratio first'
+flaps\t'The most flaps first'
+wait\t'The highest wait ratio first'
+change\t'The latest link down or up first'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l limit -d 'List at most this many' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l watch -d 'Repeat at this interval [default: 5s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fail-on -d 'Exit with 7 if one of them is bad' -r -f -a "bad\t'Bad'
+watch\t'Bad or degraded'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric -d 'Show only this fabric' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l config.file -d 'Config file of the "serve" command' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l url -d 'Query a running exporter instead' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
@@ -162,11 +185,188 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l suspect -d 'List only suspect links'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l json -d 'Write JSON, in the format of /api/v1/links'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l json -d 'Write JSON, in the same order'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l wide -d 'Write all columns in one line'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l refresh -d 'Time between two updates [default: 5s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric -d 'Show only this fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l config.file -d 'Config file of the "serve" command' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l url -d 'Query a running exporter instead' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l source.cert-file -d 'Client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.hca -d 'HCA to use [default: first usable]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.port -d 'Port to use [default: first that is up]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.pkey -d 'P_Key for performance management' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.retries -d 'Retries after a timeout [default: 2]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.capture -d 'Record all MADs in this file' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l type -d 'Only nodes of this type' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l node -d 'Only this node' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l verdict -d 'Only nodes whose worst link has this verdict' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l sort -d 'Order [default: verdict]' -r -f -a "verdict\t'The worst first'
+node\t'By name'
+type\t'By type'
+lid\t'By LID'
+temperature\t'The hottest first'
+firmware\t'By device and firmware'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l limit -d 'List at most this many' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l watch -d 'Repeat at this interval [default: 5s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fail-on -d 'Exit with 7 if one of them is bad' -r -f -a "bad\t'Bad'
+watch\t'Bad or degraded'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric -d 'Show only this fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l config.file -d 'Config file of the "serve" command' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l url -d 'Query a running exporter instead' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l source.cert-file -d 'Client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.hca -d 'HCA to use [default: first usable]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.port -d 'Port to use [default: first that is up]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.pkey -d 'P_Key for performance management' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.retries -d 'Retries after a timeout [default: 2]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.capture -d 'Record all MADs in this file' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l down -d 'Only nodes that are down: missing or unresponsive'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l json -d 'Write JSON, in the same order'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l wide -d 'Write all columns in one line'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l verdict -d 'Only these verdicts' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l reason -d 'Only these reasons of verdicts' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l sort -d 'Order [default: port]' -r -f -a "port\t'By number'
+verdict\t'The worst first'
+errors\t'The most link errors first'
+wait\t'The highest wait ratio first'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l limit -d 'List at most this many' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l watch -d 'Repeat at this interval [default: 5s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fail-on -d 'Exit with 7 if one of them is bad' -r -f -a "bad\t'Bad'
+watch\t'Bad or degraded'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric -d 'Show only this fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l config.file -d 'Config file of the "serve" command' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l url -d 'Query a running exporter instead' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l source.cert-file -d 'Client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.hca -d 'HCA to use [default: first usable]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.port -d 'Port to use [default: first that is up]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.node-name-map -d 'File with names for nodes' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.pkey -d 'P_Key for performance management' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.retries -d 'Retries after a timeout [default: 2]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.capture -d 'Record all MADs in this file' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l json -d 'Write JSON, in the same order'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l wide -d 'Write all columns in one line'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.dev -d 'Directory of the device files [default: /dev]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l config.file -d 'Config file of the "serve" command' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
@@ -242,6 +442,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 warn\t''
 info\t''
 debug\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l offline -d 'Send no MADs, not even to the subnet manager'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
@@ -259,6 +462,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "events" -d 'List events, oldest first'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "port" -d 'Show the events and counters of a port'
@@ -282,6 +488,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l since -d 'Start of the period [default: 24h before --until]' -r
@@ -295,6 +504,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l readings -d 'Also list each reading in which error counters increased'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -309,6 +521,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l readings -d 'Also list each reading in which error counters increased'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -321,6 +536,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l format -d 'Output format' -r -f -a "html\t'A self-contained page'
@@ -338,6 +556,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l until -d 'End of the period [default: the end of the data]' -r
@@ -350,6 +571,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l what -d 'What to export [default: counters]' -r -f -a "counters\t'Increases of counters, one row per reading'
@@ -372,6 +596,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -s o -l output -d 'File to create' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l since -d 'Start of the period [default: 24h before --until]' -r
@@ -385,10 +612,16 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.password-file -d 'File with the password for HTTP basic authentication' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l from -d 'Dumps of other tools: files or directories' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l between -d 'Time between the dumps, if the files do not contain it' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l force -d 'Overwrite an existing file'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l config.file -d 'Config file of the "serve" command' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l scenario -d 'YAML file with a fabric and a timeline of faults' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l topology -d 'Use the fabric of a dump or of an ibsim file' -r -F
@@ -452,7 +685,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.size -d 'Size limit of that file [default: 1GiB; 64MiB if temporary]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.hca -d 'HCA to use [default: first usable]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.port -d 'Port to use [default: first that is up]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-history -d 'Do not record a history'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand completions" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Also in a file or pipe'
+never\t'Not at all'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -1,6 +1,7 @@
 //! The latest sweep of a fabric as models; and `/api/v1/links`: each link with its verdict and the evidence, or the
 //! worst of them, found without building all models: of 30,000 links a page shows a hundred.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
@@ -186,10 +187,34 @@ pub fn links(fabrics: &Fabrics, filter: &Filter) -> Links {
 
 /// The same as JSON, written link by link: all models at once would take more memory than the text.
 pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
+    if filter.limit.is_some() {
+        return serde_json::to_vec(&worst(fabrics, filter));
+    }
     serde_json::to_vec(&build(fabrics, filter, |list| list))
 }
 
-fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>) -> L) -> Links<L> {
+/// Of each selected fabric as many links as the filter's limit, the worst first.
+pub fn worst(fabrics: &Fabrics, filter: &Filter) -> Links {
+    let limit = filter.limit.unwrap_or(usize::MAX);
+    build(fabrics, filter, |list| {
+        if filter.suspect || filter.node.is_some() {
+            let mut links: Vec<Link> = list.iter().collect();
+            links.sort_by(|a, b| a.rank().cmp(&b.rank()));
+            links.truncate(limit);
+            return links;
+        }
+        let (verdicts, text) = (&*filter.verdicts, &*filter.name);
+        let one = std::slice::from_ref(list.observation);
+        let filter = ListFilter { verdicts, text, ..ListFilter::default() };
+        ranked(one, &filter, 0, limit).1.iter().map(LinkRow::link).collect()
+    })
+}
+
+fn build<'a, L>(
+    fabrics: &'a Fabrics,
+    filter: &'a Filter,
+    collect: impl Fn(LinkList<'a>) -> L,
+) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
         if let Some(view) = FabricView::new(observation) {
@@ -201,11 +226,7 @@ fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>)
             fabric: observation.fabric.clone(),
             swept_at: FabricView::new(observation).and_then(FabricView::swept_at),
             verdicts,
-            links: collect(LinkList {
-                observation,
-                suspect: filter.suspect,
-                nodes: called(observation, filter),
-            }),
+            links: collect(LinkList { observation, filter }),
         }
     });
     Links { fabrics: fabrics.collect() }
@@ -223,34 +244,45 @@ pub(super) fn with_findings(
 }
 
 struct LinkList<'a> {
-    observation: &'a Observation,
-    suspect: bool,
-    /// For each node whether its links are selected; `None` selects all.
-    nodes: Option<Vec<bool>>,
+    observation: &'a Arc<Observation>,
+    filter: &'a Filter,
 }
 
-/// For each node whether a filter selects it; `None` if the filter has no node.
-fn called(observation: &Observation, filter: &Filter) -> Option<Vec<bool>> {
-    let (name, snapshot) = (filter.node.as_deref()?, observation.snapshot.as_ref()?);
-    Some(snapshot.fabric.nodes.iter().map(|node| node.is_called(name)).collect())
-}
-
-impl LinkList<'_> {
-    fn iter(&self) -> impl Iterator<Item = Link> {
-        let (view, suspect) = (FabricView::new(self.observation), self.suspect);
-        with_findings(self.observation).filter_map(move |(cable, _, assessment)| {
-            let view = view.as_ref()?;
-            let is_of =
-                |nodes: &Vec<bool>, port| nodes[view.snapshot.fabric.port(port).node.0 as usize];
-            let is_called = |nodes| is_of(nodes, cable.0) || is_of(nodes, cable.1);
-            if !self.nodes.as_ref().is_none_or(is_called) {
+impl<'a> LinkList<'a> {
+    fn iter(&self) -> impl Iterator<Item = Link> + use<'a> {
+        let (view, filter) = (FabricView::new(self.observation), self.filter);
+        let named = view.and_then(|view| selected_nodes(view.snapshot, filter));
+        with_findings(self.observation).filter_map(move |(cable, verdict, assessment)| {
+            let view = view?;
+            let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
+            if !is_selected || !has_name(view, cable, named.as_deref()) {
                 return None;
             }
             let link = view.link(cable, assessment);
             let is_expected = || assessment.is_some_and(|it| lost_as_expected(&link, &it.outages));
-            (!suspect || link.is_suspect() && !is_expected()).then_some(link)
+            (!filter.suspect || link.is_suspect() && !is_expected()).then_some(link)
         })
     }
+}
+
+/// For each node whether a filter selects its links; `None` if it selects those of all nodes.
+fn selected_nodes(snapshot: &Snapshot, filter: &Filter) -> Option<Vec<bool>> {
+    let named = nodes_named(snapshot, &filter.name);
+    let Some(called) = &filter.node else { return named };
+    let mut nodes = named.unwrap_or_else(|| vec![true; snapshot.fabric.nodes.len()]);
+    for (is_selected, node) in nodes.iter_mut().zip(&snapshot.fabric.nodes) {
+        *is_selected &= node.is_called(called);
+    }
+    Some(nodes)
+}
+
+/// Whether a node at an end of a link is named.
+fn has_name(view: FabricView<'_>, cable: Cable, named: Option<&[bool]>) -> bool {
+    let is_named = |port: PortIndex| {
+        let NodeIndex(node) = view.snapshot.fabric.port(port).node;
+        named.is_none_or(|named| named[node as usize])
+    };
+    is_named(cable.0) || is_named(cable.1)
 }
 
 /// Whether a link is only suspect because of the link downs of a reboot or of announced maintenance.
@@ -316,10 +348,6 @@ pub(crate) fn select<'a>(fabrics: &'a Fabrics, filter: &ListFilter<'_>) -> Vec<L
         let Some(view) = FabricView::new(observation) else { continue };
         let named = nodes_named(view.snapshot, filter.text);
         for (cable, verdict, assessment) in with_findings(observation) {
-            let is_named = |port: PortIndex| {
-                let NodeIndex(node) = view.snapshot.fabric.port(port).node;
-                named.as_ref().is_none_or(|named| named[node as usize])
-            };
             let row = LinkRow { view, cable, verdict, assessment };
             let has_reason =
                 |reason| assessment.is_some_and(|link| link.reasons.weight(reason).is_some());
@@ -327,7 +355,7 @@ pub(crate) fn select<'a>(fabrics: &'a Fabrics, filter: &ListFilter<'_>) -> Vec<L
             if (filter.verdicts.is_empty() || filter.verdicts.contains(&verdict))
                 && filter.reason.is_none_or(has_reason)
                 && filter.speed.is_none_or(has_speed)
-                && (is_named(cable.0) || is_named(cable.1))
+                && has_name(view, cable, named.as_deref())
             {
                 rows.push(row);
             }
@@ -364,7 +392,7 @@ pub(crate) fn ranked<'a>(
 }
 
 /// For each node whether a text is in its name; `None` without a text.
-fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
+pub(super) fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
     let text = text.trim().to_lowercase();
     let has = |node: &Node| node.name.to_lowercase().contains(&text);
     (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
@@ -391,8 +419,6 @@ fn place(view: FabricView<'_>, cable: Cable) -> LinkPlace<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use ib_health::congestion::Wait;
     use ib_health::testing::{count, fine, over, port, saturated, snapshot};
@@ -502,6 +528,29 @@ mod tests {
         let nodes = super::super::ports::nodes(&seen, &of("gpu1"));
         let names: Vec<&str> = nodes.fabrics[0].nodes.iter().map(|node| &*node.node).collect();
         assert_eq!(names, ["host-a", "host-b"]);
+    }
+
+    #[test]
+    fn limited_list_has_the_worst_links_of_those_selected() {
+        let board = board();
+        let listed = |filter: Filter| {
+            let limited = worst(&board, &Filter { limit: Some(1), ..filter.clone() });
+            let all = links(&board, &filter);
+            assert_eq!(limited.fabrics[0].verdicts, all.fabrics[0].verdicts);
+            let names = |links: &Links| -> Vec<String> {
+                links.fabrics[0].links.iter().map(|link| link.ends[1].node.clone()).collect()
+            };
+            (names(&limited), names(&all).len())
+        };
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(listed(Filter::default()), (of(&["host-a"]), 2));
+        assert_eq!(listed(Filter { suspect: true, ..Filter::default() }), (of(&["host-a"]), 1));
+        let ok = Filter { verdicts: vec![Verdict::Ok], ..Filter::default() };
+        assert_eq!(listed(ok), (of(&["host-b"]), 1));
+        let named = Filter { name: "ST-B".into(), ..Filter::default() };
+        assert_eq!(listed(named), (of(&["host-b"]), 1));
+        let other = Filter { name: "x".into(), suspect: true, ..Filter::default() };
+        assert_eq!(listed(other), (of(&[]), 0));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use serde::Serialize;
 
 use fabric_history::history_query::Query;
 use fabric_observation::{Observation, SharedState};
+use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use crate::api::history_service::{HistoryService, QueryResult};
@@ -34,6 +35,7 @@ use crate::metrics::Latest;
 use exporter_web::error_response::{bad_request, error_response};
 
 pub(crate) const LINKS: &str = "/api/v1/links";
+pub(crate) const TRAFFIC: &str = "/api/v1/traffic";
 pub(crate) const OPENAPI: &str = "/api/v1/openapi.json";
 const JSON: &str = "application/json";
 const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
@@ -51,7 +53,16 @@ pub struct Filter {
     pub kind: Option<&'static str>,
     /// The text to search for.
     pub q: String,
+    /// Only links with this text in the name of a node at an end.
+    pub name: String,
+    /// Only links with one of these verdicts.
+    pub verdicts: Vec<Verdict>,
+    /// How many to list.
+    pub limit: Option<usize>,
 }
+
+/// The largest `limit`: some 3 MB of links.
+pub(crate) const MAX_LIMIT: usize = 2_000;
 
 impl Filter {
     /// Parses query parameters. One that the route does not accept is an error: if a mistyped parameter were
@@ -70,6 +81,16 @@ impl Filter {
             suspect: query.flag("suspect")?,
             kind,
             q: q.to_owned(),
+            name: query.optional("name")?.unwrap_or_default().to_owned(),
+            verdicts: query.read_all("verdict", |label| {
+                let known =
+                    || format!("must be one of: {}", Verdict::ALL.map(Verdict::label).join(", "));
+                Verdict::from_label(label).ok_or_else(known)
+            })?,
+            limit: query.read("limit", |text| {
+                let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                limit.ok_or_else(|| format!("must be a number from 1 to {MAX_LIMIT}"))
+            })?,
         })
     }
 }
@@ -108,10 +129,10 @@ fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
 /// that builds the JSON from these and the id in the path, which is empty if there is none.
 type Route = (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
-static ROUTES: [Route; 9] = [
+static ROUTES: [Route; 10] = [
     ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
     ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
-    (LINKS, &["fabric", "node", "suspect"], |board, filter, _| {
+    (LINKS, &["fabric", "node", "suspect", "verdict", "name", "limit"], |board, filter, _| {
         links::json(&board.fabrics, filter).map_err(unwritable)
     }),
     ("/api/v1/links/{id}", &["fabric"], link),
@@ -128,6 +149,9 @@ static ROUTES: [Route; 9] = [
     ("/api/v1/topology", &["fabric"], |board, filter, _| {
         let fabrics = selected(&board.fabrics, filter.fabric.as_deref());
         json(&model::Topologies { fabrics: fabrics.map(|it| topology::topology(it)).collect() })
+    }),
+    (TRAFFIC, &["fabric", "name", "limit"], |board, filter, _| {
+        json(&traffic::traffics(&board.fabrics, filter))
     }),
 ];
 

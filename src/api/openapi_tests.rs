@@ -16,13 +16,14 @@ use fabric_history::history_query::{DUMP, NAMES, PATH};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
 use fabric_history::source::{self, Events};
 use fabric_observation::SharedState;
+use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use super::model::{
-    LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies, Totals,
+    LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies, Totals, Traffics,
 };
 use super::totals::TOTALS;
-use super::{LINKS, OPENAPI, ROUTES};
+use super::{LINKS, OPENAPI, ROUTES, TRAFFIC};
 
 const FABRIC: &str = "fabric";
 
@@ -74,6 +75,18 @@ fn parameter(key: &str, path: &str) -> Value {
             "`errors` for error counters, `all` for traffic and wait counters, too.",
             json!({"enum": ["errors", "all"]}),
             true,
+        ),
+        "name" => ("Only links with this text in the name of a node at an end.", text, false),
+        "verdict" => (
+            "Only links with these verdicts.",
+            many(json!({"enum": Verdict::ALL.map(Verdict::label)})),
+            false,
+        ),
+        "limit" if !path.starts_with(PATH) => (
+            "At most this many per fabric, the worst or busiest first. Without it, all links are listed by GUID, or the \
+             20 busiest directions.",
+            json!({"type": "integer", "minimum": 1, "maximum": super::MAX_LIMIT}),
+            false,
         ),
         "limit" => (
             "Maximum number of events per page.",
@@ -127,6 +140,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "/api/v1/nodes/{guid}" => ("Get a node with its ports", of::<NodeDetail>(make)),
             TOTALS => ("Get what counters had counted before their last reset", of::<Totals>(make)),
             "/api/v1/topology" => ("Topology of each fabric", of::<Topologies>(make)),
+            TRAFFIC => ("Traffic, and the busiest directions of links", of::<Traffics>(make)),
             other => panic!("{other} has no description"),
         };
         let in_path = path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));

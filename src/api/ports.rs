@@ -24,7 +24,7 @@ use super::model::{
 use super::{Fabrics, Filter, learning, selected, traffic};
 
 /// The kinds of nodes, in the order in which they are listed.
-pub(super) const KINDS: [NodeKind; 4] =
+pub(crate) const KINDS: [NodeKind; 4] =
     [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
 
 /// The nodes that a filter selects. A fabric name that no fabric has selects nothing.

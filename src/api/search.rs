@@ -1,12 +1,13 @@
-//! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or `node[port]`.
+//! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or port in any spelling.
 
 use crate::api::address;
 use fabric_observation::SharedState;
+use ib_fabric::reference::Reference;
 use ib_fabric::topology::{End, LinkId};
-use ib_fabric::{NodeIndex, PortIndex, names};
+use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::evidence;
+use ib_mad::Guid;
 use ib_mad::label::{NaturalPart, natural_key};
-use ib_mad::{Guid, Lid, PortNumber};
 
 use super::links::FabricView;
 use super::model::{Hit, Search};
@@ -36,48 +37,13 @@ impl Match {
     }
 }
 
-/// The text of a search, and what it can be read as.
-struct Terms {
-    text: String,
-    guid: Option<Guid>,
-    lid: Option<Lid>,
-    link: Option<LinkId>,
-    port: Option<(String, PortNumber)>,
-}
-
-impl Terms {
-    fn new(text: &str) -> Self {
-        let text = text.trim().to_lowercase();
-        let hexadecimal = text.strip_prefix("0x");
-        let lid = match hexadecimal {
-            Some(digits) => u16::from_str_radix(digits, 16),
-            None => text.parse(),
-        };
-        Terms {
-            guid: text.parse().ok(),
-            lid: lid.ok().map(Lid).filter(|lid| lid.is_unicast()),
-            link: text.parse().ok(),
-            port: port(&text),
-            text,
-        }
-    }
-}
-
-/// Parses `node[5]`, `0x…:5`, and `node port 5`, which is how evidence names a port.
-fn port(text: &str) -> Option<(String, PortNumber)> {
-    let bracketed = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
-    let split = bracketed.or_else(|| text.rsplit_once(" port ")).or_else(|| text.rsplit_once(':'));
-    let (node, number) = split?;
-    Some((node.trim().to_owned(), number.trim().parse().ok()?))
-}
-
 /// A match in a fabric and its place in the order: the better match first, then by name, fabric, GUID and port.
 type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, End), Hit);
 
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
 pub fn search(board: &SharedState, text: &str) -> Search {
-    let terms = Terms::new(text);
-    let mut result = Search { query: text.trim().to_owned(), ..Search::default() };
+    let terms = Reference::new(text);
+    let mut result = Search { query: terms.text.clone(), ..Search::default() };
     if terms.text.is_empty() {
         return result;
     }
@@ -85,7 +51,7 @@ pub fn search(board: &SharedState, text: &str) -> Search {
     for view in board.fabrics.iter().filter_map(|observation| FabricView::new(observation)) {
         search_fabric(view, &terms, &mut in_fabrics);
     }
-    let devices = devices(board, &terms.text);
+    let devices = devices(board, &terms.text.to_lowercase());
     result.found = in_fabrics.len() + devices.len();
     in_fabrics.sort_by(|(place, _), (other, _)| place.cmp(other));
     let in_fabrics = in_fabrics.into_iter().take(MAX_HITS);
@@ -97,8 +63,9 @@ pub fn search(board: &SharedState, text: &str) -> Search {
     result
 }
 
-fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricHit<'a>>) {
+fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<FabricHit<'a>>) {
     let fabric = &view.snapshot.fabric;
+    let text = terms.text.to_lowercase();
     let mut add = |quality, matched, index: NodeIndex, port: Option<PortIndex>| {
         let node = fabric.node(index);
         let number = port.map_or(0, |port| fabric.port(port).number);
@@ -115,22 +82,23 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
         let node = fabric.node(index);
         let name = node.name.to_lowercase();
         let guid = node.identity.guid;
-        let shared = names::shared_name(&name, guid);
         let host = node.host.as_ref().map(|host| host.to_lowercase());
-        if let Some((of, number)) = &terms.port
-            && (name == *of || shared == *of || host.as_ref() == Some(of) || of.parse() == Ok(guid))
-            && let Some(port) = fabric.find((guid, *number))
-        {
-            add(Match::Exact, "port", index, Some(port));
+        for port in &terms.ports {
+            let of_host = || host.as_deref() == Some(&*port.node.to_lowercase());
+            if (port.is_at(&node.name, guid, port.number) || of_host())
+                && let Some(port) = fabric.find((guid, port.number))
+            {
+                add(Match::Exact, "port", index, Some(port));
+            }
         }
-        let mut best = Match::find(&name, &terms.text).map(|quality| (quality, "name"));
+        let mut best = Match::find(&name, &text).map(|quality| (quality, "name"));
         // The host is a part of the name: only all of it is a better match.
-        if host.as_ref() == Some(&terms.text) && best != Some((Match::Exact, "name")) {
+        if host.as_ref() == Some(&text) && best != Some((Match::Exact, "name")) {
             best = Some((Match::Exact, "host"));
         }
         if terms.guid == Some(guid) {
             best = Some((Match::Exact, "guid"));
-        } else if best.is_none() && is_prefix_of(guid, &terms.text) {
+        } else if best.is_none() && is_prefix_of(guid, &text) {
             best = Some((Match::Prefix, "guid"));
         }
         let exact = best.is_some_and(|(quality, _)| quality == Match::Exact);
@@ -272,6 +240,9 @@ mod tests {
             ("0x2:1-0x1:1", "link, exact", link),
             ("leaf[1]", "port, exact", link),
             ("leaf port 1", "port, exact", link),
+            ("Leaf/1", "port, exact", link),
+            ("leaf:1", "port, exact", link),
+            ("leaf port 1 – host-a port 1", "port, exact", link),
             ("0x1:1", "port, exact", link),
             // A port without a cable is on its node's page.
             ("leaf[3]", "port, exact", "/node/0x0000000000000001?fabric=f#port-3"),
@@ -285,9 +256,17 @@ mod tests {
                 "{text}"
             );
         }
-        for nothing in
-            ["", "  ", "no-such-node", "leaf[9]", "leaf[999]", "0x1:1-0x3:1", "0xfff0", "99999"]
-        {
+        for nothing in [
+            "",
+            "  ",
+            "no-such-node",
+            "leaf[9]",
+            "leaf[999]",
+            "leaf/",
+            "0x1:1-0x3:1",
+            "0xfff0",
+            "99999",
+        ] {
             assert_eq!(search(&board, nothing).found, 0, "{nothing}");
         }
     }

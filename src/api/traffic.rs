@@ -1,15 +1,18 @@
-//! The traffic of a fabric between its latest two sweeps.
+//! `/api/v1/traffic`: the traffic of a fabric between its latest two sweeps, and its busiest links.
 
-use ib_fabric::PortIndex;
 use ib_fabric::topology::Link as Cable;
+use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::LinkAssessment;
 use ib_health::assessment::Flow as PortFlow;
 use ib_mad::node::NodeKind;
 
-use super::learning;
-use super::links::FabricView;
-use super::model::{BusyLink, Flow, Traffic};
+use super::links::{FabricView, nodes_named};
+use super::model::{BusyLink, FabricTraffic, Flow, Traffic, Traffics};
 use super::ports::name;
+use super::{Fabrics, Filter, learning, selected};
+
+/// How many directions are listed by default.
+const DEFAULT_LIMIT: usize = 20;
 
 pub(super) fn flow(flow: PortFlow) -> Flow {
     Flow { bytes_per_second: flow.rate.into(), utilization: flow.used }
@@ -44,11 +47,39 @@ impl FabricView<'_> {
     }
 }
 
+/// The busiest directions of links: of each selected fabric as many as the filter's limit.
+pub fn traffics(fabrics: &Fabrics, filter: &Filter) -> Traffics {
+    let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
+        let view = FabricView::new(observation);
+        let traffic = view.and_then(|view| {
+            let named = nodes_named(view.snapshot, &filter.name);
+            let is_named = |port| {
+                let NodeIndex(node) = view.snapshot.fabric.port(port).node;
+                named.as_ref().is_none_or(|named| named[node as usize])
+            };
+            busiest(view, filter.limit.unwrap_or(DEFAULT_LIMIT), is_named)
+        });
+        let (fabric, swept_at) = (observation.fabric.clone(), view.and_then(FabricView::swept_at));
+        FabricTraffic { fabric, swept_at, traffic }
+    });
+    Traffics { fabrics: fabrics.collect() }
+}
+
 /// The traffic of a fabric with the busiest directions of its links, as many as `most`.
 pub fn traffic(view: FabricView<'_>, most: usize) -> Option<Traffic> {
+    busiest(view, most, |_| true)
+}
+
+/// The same of links with a port that is selected.
+fn busiest(
+    view: FabricView<'_>,
+    most: usize,
+    is_selected: impl Fn(PortIndex) -> bool,
+) -> Option<Traffic> {
     let [sent, received] = view.throughput()?;
     let fabric = &view.snapshot.fabric;
     let links = fabric.links().zip(view.assessment.links.iter());
+    let links = links.filter(|(cable, _)| is_selected(cable.0) || is_selected(cable.1));
     let mut busiest: Vec<(f32, PortIndex, PortIndex, &LinkAssessment)> = Vec::new();
     for (Cable(near, far), link) in links {
         for (from, to) in [(near, far), (far, near)] {
@@ -65,13 +96,59 @@ pub fn traffic(view: FabricView<'_>, most: usize) -> Option<Traffic> {
         busiest.truncate(most);
     }
     busiest.sort_by(order);
+    let wait = |port: PortIndex| {
+        let wait = view.assessment.ports.get(port.0 as usize)?.wait?;
+        Some(wait.share).filter(|share| share.is_finite())
+    };
     let busy = |(_, from, to, link): (f32, PortIndex, PortIndex, &LinkAssessment)| BusyLink {
         link: fabric.link_id(from).map(|id| id.to_string()).unwrap_or_default(),
         verdict: link.verdict.label().into(),
-        learning: learning::of_link(view, link),
         from: name(view, from),
         to: name(view, to),
         flow: view.sent(from).map(flow).unwrap_or_default(),
+        learning: learning::of_link(view, link),
+        wait_ratio: wait(from),
     };
     Some(Traffic { sent, received, busiest: busiest.into_iter().map(busy).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use fabric_observation::Observation;
+    use ib_health::testing::{fine, port, snapshot};
+
+    #[test]
+    fn directions_are_ranked_by_utilization_and_selected_by_name() {
+        let snapshot = snapshot();
+        let mut assessment = fine(&snapshot);
+        let flow = |used: f32| Some(PortFlow { rate: used * 1e10, used });
+        let [leaf, host] = [(1, 1), (2, 1)].map(|(guid, number)| port(&snapshot, guid, number));
+        assessment.ports[leaf.0 as usize].tx = flow(0.5);
+        assessment.ports[leaf.0 as usize].rx = flow(0.25);
+        // What a host that cannot be read sends is what the switch receives.
+        assessment.ports[host.0 as usize].rx = flow(0.5);
+        let fabric = "f".into();
+        let swept = Observation {
+            fabric,
+            snapshot: Some(snapshot.into()),
+            assessment,
+            ..Observation::default()
+        };
+        let unswept = Observation { fabric: "g".into(), ..Observation::default() };
+        let fabrics = [Arc::new(swept), Arc::new(unswept)];
+        let listed = |limit, name: &str| {
+            let filter = Filter { limit, name: name.into(), ..Filter::default() };
+            let busiest = traffics(&fabrics, &filter).fabrics[0].traffic.clone().unwrap().busiest;
+            let directions = busiest.iter().map(|it| (it.from.label(), it.flow.utilization));
+            directions.collect::<Vec<_>>()
+        };
+        let [from_leaf, from_host] = [("leaf port 1".into(), 0.5), ("host-a port 1".into(), 0.25)];
+        assert_eq!(listed(None, ""), [from_leaf.clone(), from_host]);
+        assert_eq!(listed(Some(1), "HOST-A"), [from_leaf]);
+        assert_eq!(listed(None, "host-b"), []);
+        assert_eq!(traffics(&fabrics, &Filter::default()).fabrics[1].traffic, None);
+    }
 }

@@ -16,6 +16,7 @@ use site_config::ConfigError;
 use site_config::file::{READ_TIMEOUT, with_timeout};
 
 use super::Fatal;
+use super::terminal::{Color, ColorChoice};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +45,16 @@ pub struct CheckArgs {
 /// What a file has, and its warnings, a line each; or its errors.
 pub type Checked = Result<(String, Vec<String>), ConfigError>;
 
-fn print<'a>(kind: &str, lines: impl IntoIterator<Item = &'a String>) {
+const OK: (&str, Color) = ("ok", Color::Good);
+const WARNING: (&str, Color) = ("warning", Color::Warning);
+const ERROR: (&str, Color) = ("error", Color::Bad);
+
+fn print<'a>(
+    (kind, color): (&str, Color),
+    lines: impl IntoIterator<Item = &'a String>,
+    colors: bool,
+) {
+    let kind = Color::paint(Some(color), kind, colors);
     for line in lines {
         // A closed pipe is no error: the exit code has the result.
         let _ = writeln!(std::io::stdout(), "{kind} {line}");
@@ -52,17 +62,18 @@ fn print<'a>(kind: &str, lines: impl IntoIterator<Item = &'a String>) {
 }
 
 /// Checks all files, and ends with [`Exit::Usage`](super::Exit::Usage) if any has an error.
-pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
+pub fn run(args: &CheckArgs, color: ColorChoice) -> Result<(), Fatal> {
+    let colors = color.is_on();
     let web = args.web_config_file.as_deref();
     let mut errors = 0;
     let mut report = |checked: Checked| match checked {
         Ok((about, warnings)) => {
-            print("warning", &warnings);
-            print("ok", [&about]);
+            print(WARNING, &warnings, colors);
+            print(OK, [&about], colors);
         }
         Err(error) => {
             errors += error.lines().len();
-            print("error", error.lines());
+            print(ERROR, error.lines(), colors);
         }
     };
     let settings = args.config_file.as_deref().and_then(|path| {
@@ -77,7 +88,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
                 report(Err(error));
                 if path.exists() {
                     let skipped = "skipped the files that this file names: fix its errors first";
-                    print("warning", [&format!("{about}: {skipped}")]);
+                    print(WARNING, [&format!("{about}: {skipped}")], colors);
                 }
                 None
             }

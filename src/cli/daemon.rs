@@ -71,12 +71,17 @@ pub struct Daemon<'a> {
 impl<'a> Daemon<'a> {
     /// Starts the log. An error if the path of the history is not a file.
     pub fn new(settings: &'a Settings) -> Result<Self, Fatal> {
+        start_log(settings.log_level, settings.log_format);
+        Daemon::without_log(settings)
+    }
+
+    /// The same without a log: standard error is the terminal that the program draws on.
+    pub fn without_log(settings: &'a Settings) -> Result<Self, Fatal> {
         if let Some(history) = &settings.history
             && let Err(error @ HistoryError::NotAFile { .. }) = ensure_place(&history.file)
         {
             return Err(Fatal::usage(format!("--history.file: {error}")));
         }
-        start_log(settings.log_level, settings.log_format);
         raise_descriptors();
         let host = settings.host.as_ref().map(|_| Arc::default());
         let fabrics = settings.fabrics.iter().map(|FabricSettings { name, .. }| {
@@ -136,10 +141,12 @@ impl<'a> Daemon<'a> {
         Ok(monitor)
     }
 
-    /// What the monitors publish, and the flag that ends them.
-    pub fn into_observed(self) -> (watch::Receiver<SharedState>, Arc<AtomicBool>) {
+    /// What the monitors publish, the flag that ends them, and the recorder of a history.
+    pub fn into_observed(
+        self,
+    ) -> (watch::Receiver<SharedState>, Arc<AtomicBool>, Option<Recorder>) {
         // Only the monitors hold the board from now on: it closes with the last of them.
-        (self.board.subscribe(), self.stop)
+        (self.board.subscribe(), self.stop, self.recorder)
     }
 
     /// The monitor of the host's own devices. It also sends the events of their links to the monitors of fabrics.

@@ -10,7 +10,8 @@ use crate::config::options::Options;
 use crate::doctor::{DoctorOptions, Level, Report, examine};
 use ib_mad::label;
 
-use super::{Fatal, closed_pipe_is_no_error, printable};
+use super::terminal::{Color, ColorChoice, Progress, printable};
+use super::{Fatal, closed_pipe_is_no_error};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,10 +58,13 @@ pub struct DoctorArgs {
 }
 
 /// Checks the host, prints the report, and returns the exit code.
-pub fn run(args: DoctorArgs) -> Result<u8, Fatal> {
+pub fn run(args: DoctorArgs, color: ColorChoice) -> Result<u8, Fatal> {
     let json = args.json;
-    let report = examine(options(args)?);
-    closed_pipe_is_no_error(write(&report, json))?;
+    let options = options(args)?;
+    let progress = Progress::start("checking this host and the fabric", None);
+    let report = examine(options);
+    drop(progress);
+    closed_pipe_is_no_error(write(&report, json, color.is_on()))?;
     Ok(report.exit_code)
 }
 
@@ -78,13 +82,13 @@ fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
     Ok(DoctorOptions { settings, file, problem, dev, offline })
 }
 
-fn write(report: &Report, json: bool) -> io::Result<()> {
+fn write(report: &Report, json: bool, colors: bool) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
         serde_json::to_writer_pretty(&mut out, report)?;
         writeln!(out)?;
     } else {
-        write_text(&mut out, report)?;
+        write_text(&mut out, report, colors)?;
     }
     out.flush()
 }
@@ -93,7 +97,7 @@ fn write(report: &Report, json: bool) -> io::Result<()> {
 const MAX_NAME_WIDTH: usize = 28;
 
 /// The findings as text: a paragraph for each subject, and what to fix first.
-fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn write_text(out: &mut impl Write, report: &Report, colors: bool) -> io::Result<()> {
     for findings in report.findings.chunk_by(|a, b| a.subject == b.subject) {
         let Some(first) = findings.first() else { continue };
         writeln!(out, "{}", first.subject.label())?;
@@ -102,7 +106,8 @@ fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let blank = " ".repeat(width + 8);
         for finding in findings {
             let what = printable(&finding.what);
-            write!(out, "  {}  {what:<width$}", finding.level.label())?;
+            let level = Color::paint(color_of(finding.level), finding.level.label(), colors);
+            write!(out, "  {level}  {what:<width$}")?;
             if what.chars().count() > MAX_NAME_WIDTH {
                 write!(out, "\n{}", &blank[2..])?;
             }
@@ -116,6 +121,15 @@ fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
         writeln!(out)?;
     }
     writeln!(out, "{}", printable(&summary(report)))
+}
+
+fn color_of(level: Level) -> Option<Color> {
+    match level {
+        Level::Ok => Some(Color::Good),
+        Level::Note => None,
+        Level::Warn => Some(Color::Warning),
+        Level::Bad => Some(Color::Bad),
+    }
 }
 
 /// The last line: the number of problems, and what to fix first.

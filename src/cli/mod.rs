@@ -1,25 +1,37 @@
 //! The command line, one verb per file.
 
 pub mod check;
+pub mod completions;
 mod daemon;
 pub mod demo;
 pub mod doctor;
 mod dumps;
 pub mod history;
 pub mod links;
+mod list;
+pub mod nodes;
+pub mod ports;
 pub mod serve;
+mod source;
+mod table;
+mod terminal;
+pub mod top;
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
 use clap::{Parser, Subcommand};
 
+pub use terminal::ColorChoice;
+use terminal::printable;
+
 /// Prometheus exporter for InfiniBand fabrics and RDMA hosts
 ///
 /// Sweeps a fabric, exports the counters and states of all ports, and reports which cables to
 /// replace. Exit codes: 0 success, 1 runtime failure, 2 invalid command line or file, 3 no usable
-/// InfiniBand port on this host (doctor: neither an RDMA device nor an RDMA adapter), 4 the listen address is not available,
-/// 5 (doctor) the exporter works, with warnings, 6 (doctor) the exporter cannot work until something is fixed.
+/// InfiniBand port on this host (doctor: neither an RDMA device nor an RDMA adapter), 4 the listen address is not
+/// available, 5 (doctor) the exporter works, with warnings, 6 (doctor) the exporter cannot work until something is
+/// fixed, 7 (with --fail-on) a link is bad or degraded.
 #[derive(Debug, Parser)]
 #[command(
     name = "fabric-exporter",
@@ -29,6 +41,21 @@ use clap::{Parser, Subcommand};
                   --help for all of them, with examples."
 )]
 pub struct Cli {
+    /// Color the output: auto, always or never [default: auto]
+    ///
+    /// "auto" colors it on a terminal, unless the environment variable NO_COLOR is set.
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        global = true,
+        hide_default_value = true,
+        hide_possible_values = true,
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
+    pub color: ColorChoice,
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
@@ -41,6 +68,12 @@ pub enum Verb {
     Serve(serve::ServeArgs),
     /// Sweep the fabric once and list its links, worst first
     Links(links::LinksArgs),
+    /// Show the worst cables, the busiest links, congestion and events live
+    Top(top::TopArgs),
+    /// List the switches, channel adapters and routers of the fabric
+    Nodes(nodes::NodesArgs),
+    /// List the ports of a node with their counters
+    Ports(ports::PortsArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
     /// Query the recorded history: events, counters, reports and exports
@@ -49,6 +82,8 @@ pub enum Verb {
     Check(check::CheckArgs),
     /// Serve a simulated fabric with faults, without any InfiniBand hardware
     Demo(demo::DemoArgs),
+    /// Print the completion script of a shell
+    Completions(completions::CompletionsArgs),
 }
 
 /// The exit codes of the program other than 0.
@@ -67,6 +102,8 @@ pub enum Exit {
     Degraded = 5,
     /// `doctor`: the exporter cannot work until something is fixed.
     Broken = 6,
+    /// `--fail-on`: a link is bad, or degraded.
+    Found = 7,
 }
 
 /// An error that ends the program: one line for each problem, and the exit code.
@@ -107,16 +144,4 @@ fn closed_pipe_is_no_error(written: io::Result<()>) -> Result<bool, Fatal> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Fatal::failed(format!("cannot write to standard output: {error}"))),
     }
-}
-
-/// A text without what would move a terminal's cursor or change the direction of the text: names
-/// come from devices and from the network.
-fn printable(text: &str) -> String {
-    text.chars().map(printable_char).collect()
-}
-
-fn printable_char(char: char) -> char {
-    let is_direction =
-        matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if char.is_control() || is_direction { char::REPLACEMENT_CHARACTER } else { char }
 }

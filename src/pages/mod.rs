@@ -1,7 +1,7 @@
 //! HTML pages: the latest state of the fabrics, from the snapshots, and their past, from the history. They are
 //! rendered here, need no scripts, and each has an address that an alert can name.
 
-mod components;
+pub(crate) mod components;
 mod events;
 mod frame;
 mod host;

@@ -76,7 +76,9 @@ fn links_of_a_running_exporter() {
     assert_eq!(host.stdout.lines().count(), 2, "{}", host.stdout);
     let part = format!("1 of {} links at host-3; verdicts of all: ", in_metrics.len());
     assert!(host.stderr.starts_with(&part), "{}", host.stderr);
-    refused(&links(&["--url", &url, "--node", "host"]), 1, "no node or host has the name \"host\"");
+    refused(&links(&["--url", &url, "--node", "host"]), 2, "\"host\" not found in");
+    let bad = links(&["--url", &url, "--node", "host-3/1", "--fail-on", "watch", "--json"]);
+    assert_eq!(parsed(&well(bad).stdout).fabrics[0].links.len(), 1);
 
     let other = links(&["--url", &url, "--fabric", "plane-7"]);
     refused(&other, 1, "unknown fabric \"plane-7\"; known: default");

@@ -16,6 +16,7 @@ mod scenario_effects;
 mod scenarios;
 mod series;
 mod strangers_read_us;
+mod top;
 mod totals;
 mod two_exporters;
 mod verdicts;

@@ -84,9 +84,12 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn configuration_page_has_every_flag() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 13] = [
+    let verbs: [(&[&str], usize); 16] = [
         (&["serve"], 20),
         (&["links"], 20),
+        (&["nodes"], 20),
+        (&["ports"], 20),
+        (&["top"], 20),
         (&["check"], 1),
         (&["demo"], 20),
         (&["doctor"], 20),

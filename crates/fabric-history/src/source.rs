@@ -67,7 +67,7 @@ pub trait Source {
     /// The recorded period.
     fn span(&self) -> Answer<Span>;
 
-    /// The ports that match a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
+    /// The ports that a [`Reference`](ib_fabric::reference::Reference) means: a port, both of a link, or by a node's name or
     /// GUID alone: all of its ports. Empty if the name is unknown.
     fn ports(&self, called: &str) -> Answer<Vec<Port>>;
 

@@ -9,6 +9,7 @@ pub mod collect;
 pub mod hardware;
 pub mod hosts;
 pub mod names;
+pub mod reference;
 pub mod snapshot;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -33,6 +33,7 @@ pub mod prometheus;
 pub mod promql;
 pub mod promtool;
 pub mod proxy;
+pub mod pty;
 pub mod reference;
 pub mod rules;
 pub mod seat;

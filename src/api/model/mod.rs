@@ -123,7 +123,7 @@ models! {
         pub sent: f64,
         /// What they receive.
         pub received: f64,
-        /// The directions of links with the highest utilization. At most ten.
+        /// The directions of links with the highest utilization: in the overview at most ten.
         pub busiest: Vec<BusyLink>,
     }
 
@@ -143,6 +143,9 @@ models! {
         /// What it sends.
         #[serde(flatten)]
         pub flow: Flow,
+        /// The share of time in which it had data to send and no credit (PortXmitWait).
+        #[serde(default)]
+        pub wait_ratio: Option<f32>,
     }
 
     /// The devices of one type and board, with different versions of firmware.
@@ -241,6 +244,22 @@ models! {
         pub level: Label,
         /// When the congestion began (RFC 3339).
         pub since: Option<String>,
+    }
+
+    /// The traffic of all fabrics.
+    pub struct Traffics {
+        /// One entry per fabric.
+        pub fabrics: Vec<FabricTraffic>,
+    }
+
+    /// The traffic of a fabric, with its name.
+    pub struct FabricTraffic {
+        /// The fabric's name.
+        pub fabric: String,
+        /// When its latest sweep ended (RFC 3339); null before the first.
+        pub swept_at: Option<String>,
+        /// The traffic between the latest two sweeps; null before the second.
+        pub traffic: Option<Traffic>,
     }
 
     /// The RDMA devices of this host.

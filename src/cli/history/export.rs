@@ -34,7 +34,7 @@ pub struct ExportArgs {
     node: Vec<String>,
     /// Export only this link
     ///
-    /// Its id, or one of its ports as in 'leaf-0-1[9]'. May be repeated.
+    /// Its id, or one of its ports, such as leaf-0-1/9. May be repeated.
     #[arg(long, value_name = "LINK")]
     link: Vec<String>,
     /// Interval of samples [default: one per sweep]

@@ -22,9 +22,11 @@ use fabric_history::settings::HistorySettings;
 use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader, Recorder, Source};
 use fabric_observation::RecorderMetrics;
+use ib_fabric::reference::Reference;
 use site_config::units::HumanDuration;
 
-use super::{Fatal, closed_pipe_is_no_error, dumps, printable};
+use super::terminal::{Color, ColorChoice, Progress, printable};
+use super::{Fatal, closed_pipe_is_no_error, dumps};
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -41,7 +43,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 const EXAMPLES: &str = "\
 Examples:
   fabric-exporter history events --since 2h --url http://127.0.0.1:10315
-  fabric-exporter history link 'leaf-0-1[9]' --at 03:12 --file /var/lib/fabric-exporter/history.db
+  fabric-exporter history link leaf-0-1/9 --at 03:12 --file /var/lib/fabric-exporter/history.db
   fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
   fabric-exporter history export --since 1d -o counters.csv --file history.db
   fabric-exporter history report --from dumps/ -o incident.html
@@ -139,11 +141,14 @@ pub struct WindowArgs {
 }
 
 /// Runs the command, and prints what it found and the summary.
-pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
+pub fn run(args: HistoryArgs, color: ColorChoice) -> Result<(), Fatal> {
     let (origin, clock) = (args.origin, LocalClock::now());
     let clock = &clock;
+    // An export writes while it reads.
+    let is_export = matches!(args.command, HistoryCommand::Export(_));
+    let progress = (!is_export).then(|| Progress::start("reading the history", None));
     let output = match &args.command {
-        HistoryCommand::Events(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Events(args) => args.run(origin.open()?.source(), clock, color)?,
         HistoryCommand::Port(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Link(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Diff(args) => args.run(origin.open()?.source(), clock)?,
@@ -152,6 +157,7 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
         HistoryCommand::Export(args) => args.run(origin, clock)?,
         HistoryCommand::Dump(args) => args.run(origin, clock)?,
     };
+    drop(progress);
     let print = || {
         let mut out = BufWriter::new(std::io::stdout().lock());
         out.write_all(output.text.as_bytes()).and_then(|()| out.flush())
@@ -296,7 +302,11 @@ fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, 
 fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<Port>, Fatal> {
     let ports = source.ports(name)?;
     if ports.is_empty() {
-        return Err(Fatal::usage(format!("{what}: {name:?} not found in {}", source.name())));
+        let mut problem = format!("{what}: {name:?} not found in {}", source.name());
+        if Reference::new(name).lid.is_some() {
+            problem += "; a history has no LIDs: use a name or GUID, or --url of the exporter for a present LID";
+        }
+        return Err(Fatal::usage(problem));
     }
     Ok(ports)
 }

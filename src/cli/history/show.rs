@@ -22,7 +22,9 @@ use ib_fabric::topology::End;
 use ib_mad::label::plural;
 use ib_mad::{Counter, Guid};
 
-use super::{Fatal, Output, WindowArgs, open_end, parse_time, ports, printable};
+use super::{
+    Color, ColorChoice, Fatal, Output, WindowArgs, open_end, parse_time, ports, printable,
+};
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;
@@ -40,7 +42,7 @@ pub struct EventsArgs {
     node: Option<String>,
     /// List only events of this link
     ///
-    /// Its id, or one of its ports as in 'leaf-0-1[9]'.
+    /// Its id, or one of its ports, such as leaf-0-1/9.
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
     /// List only events of this kind
@@ -58,9 +60,10 @@ pub struct EventsArgs {
 /// The arguments of `history port`.
 #[derive(Args, Debug)]
 pub struct PortArgs {
-    /// Port, such as 'leaf-0-1[9]', or a node for all of its ports
+    /// Port, such as leaf-0-1/9, or a node for all of its ports
     ///
-    /// A node by its name or GUID, with the port number in brackets.
+    /// As it is printed anywhere: leaf-0-1/9, leaf-0-1:9, 'leaf-0-1[9]', "leaf-0-1 port 9", or with the GUID of the
+    /// node. With --url also a LID.
     #[arg(value_name = "PORT")]
     port: String,
     #[command(flatten)]
@@ -70,9 +73,10 @@ pub struct PortArgs {
 /// The arguments of `history link`.
 #[derive(Args, Debug)]
 pub struct LinkArgs {
-    /// Link: its id, one of its ports as in 'leaf-0-1[9]', or a node for all of its links
+    /// Link: its id, one of its ports such as leaf-0-1/9, or a node for all of its links
     ///
-    /// A node by its name or GUID, with the port number in brackets.
+    /// A port as it is printed anywhere: leaf-0-1/9, leaf-0-1:9, 'leaf-0-1[9]', "leaf-0-1 port 9", or with the GUID
+    /// of the node. With --url also a LID.
     #[arg(value_name = "LINK")]
     link: String,
     #[command(flatten)]
@@ -185,7 +189,12 @@ fn column_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
 }
 
 impl EventsArgs {
-    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+    pub(super) fn run(
+        &self,
+        source: &dyn Source,
+        clock: &LocalClock,
+        color: ColorChoice,
+    ) -> Result<Output, Fatal> {
         let window = self.window.window(clock, source)?;
         let mut wanted = EventFilter { kinds: self.kind.clone(), ..EventFilter::all(window) };
         if let Some(node) = &self.node {
@@ -199,20 +208,39 @@ impl EventsArgs {
         let events = source.events(&wanted)?;
         let known = until_known(source, window, clock.time())?;
         let summary = summarize(&plural(events.len(), "event"), known, "", clock);
-        let text = if self.json { as_json(&events)? } else { event_table(&events, clock) };
+        let text =
+            if self.json { as_json(&events)? } else { event_table(&events, clock, color.is_on()) };
         Ok(Output { text, summary })
     }
 }
 
-fn event_table(events: &[Event], clock: &LocalClock) -> String {
+fn event_table(events: &[Event], clock: &LocalClock, colors: bool) -> String {
     let kinds = column_width(events.iter().map(|event| &*event.kind));
     let places = column_width(events.iter().map(|event| &*event.place));
     let line = |event: &Event| {
         let (kind, place) = (printable(&event.kind), printable(&event.place));
         let (at, text) = (clock.format(event.at), printable(&event.text));
-        format!("{at}  {kind:kinds$}  {place:places$}  {text}")
+        let kind = Color::paint(color_of(&event.kind), &format!("{kind:kinds$}"), colors);
+        format!("{at}  {kind}  {place:places$}  {text}")
     };
     text_of(events.iter().map(line).collect())
+}
+
+/// The color of a kind of event: what went wrong, and what is well again.
+fn color_of(kind: &str) -> Option<Color> {
+    use EventKind::{
+        CableMoved, CongestionStart, DeviceFatal, Flap, LinkDown, LinkUp, MasterChanged, NodeDown,
+        NodeUp, RateChanged, ReadsFailed, ReadsRecovered, SweepFailed, SweepRecovered,
+        VerdictChanged,
+    };
+    match EventKind::from_label(kind)? {
+        LinkDown | Flap | NodeDown | DeviceFatal | SweepFailed | ReadsFailed => Some(Color::Bad),
+        VerdictChanged | RateChanged | CableMoved | CongestionStart | MasterChanged => {
+            Some(Color::Warning)
+        }
+        LinkUp | NodeUp | SweepRecovered | ReadsRecovered => Some(Color::Good),
+        _ => None,
+    }
 }
 
 impl PortArgs {

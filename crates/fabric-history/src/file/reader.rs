@@ -16,8 +16,9 @@ use crate::model::{
 };
 use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
 use crate::{HistoryError, time_of};
-use ib_fabric::topology::{End, LinkId};
-use ib_mad::Guid;
+use ib_fabric::reference::{PortReference, Reference};
+use ib_fabric::topology::End;
+use ib_mad::PortNumber;
 
 /// A file that is read.
 #[derive(Debug)]
@@ -134,15 +135,23 @@ impl Reader {
     }
 
     fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
-        if let Ok(link) = called.parse::<LinkId>() {
+        let reference = Reference::new(called);
+        if let Some(link) = reference.link {
             return self.sql().ports_at(&link.ends());
         }
-        let port = called.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
-        let port = port.and_then(|(node, number)| Some((node, number.parse::<u8>().ok()?)));
-        let (name, number) = port.map_or((called, None), |(node, number)| (node, Some(number)));
+        let mut found = Vec::new();
+        for PortReference { node, number } in &reference.ports {
+            found.extend(self.ports_of(node, Some(*number))?);
+        }
+        // The name of a node may look like a port.
+        if found.is_empty() { self.ports_of(&reference.text, None) } else { Ok(found) }
+    }
+
+    fn ports_of(&self, node: &str, number: Option<PortNumber>) -> Result<Vec<PortRow>> {
         // Short ones are names, even if all their letters are hex digits.
-        let guid = name.parse::<Guid>().ok().filter(|_| name.len() > 10);
-        self.sql().ports_called(name, guid, number)
+        let is_guid = node.len() > 10 || node.starts_with("0x");
+        let guid = Reference::new(node).guid.filter(|_| is_guid);
+        self.sql().ports_called(node, guid, number)
     }
 }
 

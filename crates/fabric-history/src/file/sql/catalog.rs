@@ -70,11 +70,12 @@ impl Sql<'_> {
         guid: Option<Guid>,
         number: Option<PortNumber>,
     ) -> Result<Vec<PortRow>> {
-        // A name that several nodes share means all of them: each has GUID digits behind it.
-        let of_node = " WHERE ports.node IN (SELECT node FROM names WHERE name = ?1
-                OR name > ?1 || '#' AND name < ?1 || '$' AND length(name) - length(?1) BETWEEN 7 AND 17
+        // In any case. A name that several nodes share means all of them: each has GUID digits behind it.
+        let of_node = " WHERE ports.node IN (SELECT node FROM names WHERE name = ?1 COLLATE NOCASE
+                OR substr(name, 1, length(?1) + 1) = ?1 || '#' COLLATE NOCASE
+                AND length(name) - length(?1) BETWEEN 7 AND 17
                 AND substr(name, length(?1) + 2) NOT GLOB '*[^0-9a-f]*'
-            UNION SELECT node FROM names WHERE host = ?1
+            UNION SELECT node FROM names WHERE host = ?1 COLLATE NOCASE
             UNION SELECT id FROM nodes WHERE guid = ?2) AND ports.number = coalesce(?3, ports.number)";
         let guid = guid.map(guid_bits);
         self.ports(of_node, [Value::from(name.to_owned()), guid.into(), number.into()])

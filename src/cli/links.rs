@@ -1,0 +1,481 @@
+//! `links`: the state of each link as a table or as JSON.
+
+use std::cmp::Reverse;
+
+use clap::{Args, ValueEnum};
+
+use crate::api::model::{End, Link, Links, Verdicts};
+use crate::api::{Filter, LINKS, links::links};
+use ib_health::Verdict;
+use ib_mad::label::{grouped, natural_key};
+
+use super::Fatal;
+use super::list::{self, Found, ListArgs, NodeMatch, VerdictArgs};
+use super::source::{FabricSource, OnceArgs, SourceArgs};
+use super::table::{Fit, Table};
+use super::terminal::{Color, ColorChoice};
+
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter links --url http://127.0.0.1:10315 --suspect
+  fabric-exporter links --url http://127.0.0.1:10315 --node 'leaf-0-*' --watch
+  fabric-exporter links --for 1m --fail-on bad
+  fabric-exporter links --fabric.hca=mlx5_1 --json --limit 20
+  fabric-exporter links --from /var/tmp/ibdiagnet2 --suspect
+  fabric-exporter links --from monday/ tuesday/
+
+The table is on standard output, worst links first; a summary is on standard error. REASON is the
+worst reason; (+2) means two more. COUNTS has the error counters of the ends A and B; a + after a
+value means that the counter is saturated. On a terminal, COUNTS and CABLE are left out where they do
+not fit: see --wide. The exit code depends on the verdicts only with --fail-on.";
+
+/// The arguments of `links`.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct LinksArgs {
+    /// List only suspect links
+    ///
+    /// Links whose verdict is bad or watch (degraded), and unknown links whose ports counted errors.
+    #[arg(long)]
+    suspect: bool,
+    /// Only links of this node or port
+    ///
+    /// A name, GUID, LID or port in any spelling, such as leaf-0-1/10; a host for all of its HCAs; a link by its id;
+    /// or a pattern of names, such as 'leaf-0-*'. May be repeated.
+    #[arg(long, value_name = "NODE", help_heading = "Selection")]
+    node: Vec<String>,
+    #[command(flatten)]
+    selection: VerdictArgs,
+    /// Order [default: verdict]
+    #[arg(
+        long,
+        value_name = "KEY",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    sort: LinkOrder,
+    #[command(flatten)]
+    list: ListArgs,
+    #[command(flatten)]
+    once: OnceArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The order of a list of links. Links that are equal are in the order of their verdicts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LinkOrder {
+    /// The worst first
+    #[default]
+    Verdict,
+    /// By the name of end A
+    Node,
+    /// The most link errors first
+    Errors,
+    /// The highest bit error ratio first
+    Ber,
+    /// The most flaps first
+    Flaps,
+    /// The highest wait ratio first
+    Wait,
+    /// The latest link down or up first
+    Change,
+}
+
+/// Prints the links.
+pub fn run(args: LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
+    let LinksArgs { list, once, source, .. } = &args;
+    let source = source.clone().read(once, list.interval())?;
+    list::run(list, &source, color, |source| args.find(source), |found| table(found, args.sort))
+}
+
+impl LinksArgs {
+    fn find(&self, source: &FabricSource) -> Result<Found<Links>, Fatal> {
+        let fabric = source.fabric.as_deref();
+        let filter = Filter {
+            suspect: self.suspect,
+            fabric: fabric.map(str::to_owned),
+            ..Filter::default()
+        };
+        let suspect = self.suspect.then_some(("suspect", "true"));
+        let pairs: Vec<_> =
+            suspect.into_iter().chain(fabric.map(|name| ("fabric", name))).collect();
+        let ends = self.node.iter().map(|text| NodeMatch::of(source, text));
+        let ends = ends.collect::<Result<Vec<_>, Fatal>>()?;
+        let found = source.get(LINKS, &pairs, |board| links(&board.fabrics, &filter))?;
+        Ok(self.select(found, &ends))
+    }
+
+    /// The selected links in their order, and the summary of all.
+    fn select(&self, mut found: Links, ends: &[NodeMatch]) -> Found<Links> {
+        let is_selected = |link: &Link| {
+            let reasons = link.reasons.iter().map(|reason| &*reason.reason);
+            let is_of = |wanted: &NodeMatch| {
+                link.ends.iter().any(|end| wanted.has(&end.node, &end.guid, Some(end.port)))
+            };
+            self.selection.selects(link.verdict(), reasons)
+                && (ends.is_empty() || ends.iter().any(is_of))
+        };
+        let mut verdicts = Verdicts::default();
+        let mut selected = Vec::new();
+        for (fabric, listed) in found.fabrics.iter_mut().enumerate() {
+            let links = std::mem::take(&mut listed.links).into_iter();
+            selected.extend(links.filter(is_selected).map(|link| (fabric, link)));
+        }
+        selected.iter().for_each(|(_, link)| verdicts.add(link.verdict()));
+        let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
+        let count = is_filtered.then_some(selected.len());
+        let summary = summary(&found, count, self.suspect, &self.node.join(", "));
+        let order =
+            list::first(selected.len(), self.list.limit, |at| key(self.sort, &selected[at].1));
+        let mut links: Vec<Option<(usize, Link)>> = selected.into_iter().map(Some).collect();
+        for (fabric, link) in order.into_iter().filter_map(|at| links[at].take()) {
+            found.fabrics[fabric].links.push(link);
+        }
+        Found { model: found, verdicts, summary }
+    }
+}
+
+/// The sort key of a link: what it is sorted by, then its rank.
+pub(super) fn key(order: LinkOrder, link: &Link) -> impl Ord {
+    let most = |value: u64| Reverse(value);
+    let names = (order == LinkOrder::Node).then(|| natural_key(&link.ends[0].node));
+    let change = (order == LinkOrder::Change).then_some(link.last_change.as_deref());
+    let wait = || link.ends.iter().filter_map(|end| end.wait_ratio).fold(0.0, f32::max);
+    let number = match order {
+        LinkOrder::Verdict | LinkOrder::Node | LinkOrder::Change => 0,
+        LinkOrder::Errors => link.local_errors(),
+        // Ratios are not negative, so their bits have the same order.
+        LinkOrder::Ber => link.worst_ratio().to_bits(),
+        LinkOrder::Flaps => link.flaps.into(),
+        LinkOrder::Wait => wait().to_bits().into(),
+    };
+    let port = names.is_some().then_some(link.ends[0].port);
+    (names, port, Reverse(change), most(number), link.rank())
+}
+
+/// The last line: the number of links by verdict, and of those that are selected.
+fn summary(found: &Links, selected: Option<usize>, suspect: bool, nodes: &str) -> String {
+    if found.fabrics.is_empty() {
+        return "no links: this exporter does not sweep a fabric".into();
+    }
+    let all = found.fabrics.iter().map(|fabric| fabric.verdicts);
+    let all = all.fold(Verdicts::default(), Verdicts::and);
+    let unswept = found.fabrics.iter().filter(|fabric| fabric.swept_at.is_none());
+    let unswept: Vec<&str> = unswept.map(|fabric| &*fabric.fabric).collect();
+    let mut parts = Vec::new();
+    if !unswept.is_empty() {
+        parts.push(format!("not swept yet: {}", unswept.join(", ")));
+    }
+    let kind = match (suspect, nodes) {
+        (true, "") => "suspect".to_owned(),
+        (true, nodes) => format!("suspect at {nodes}"),
+        (false, "") => "selected".to_owned(),
+        (false, nodes) => format!("at {nodes}"),
+    };
+    // The counts are of all links.
+    let listed = match selected {
+        None => String::new(),
+        Some(0) if nodes.is_empty() => format!("no {kind} links: "),
+        Some(0) => format!("no links {kind}: "),
+        Some(count) => {
+            let (count, all) = (grouped(count), grouped(all.count()));
+            format!("{count} of {all} links {kind}; verdicts of all: ")
+        }
+    };
+    match all.count() {
+        0 => parts.push("no links found".into()),
+        _ => parts.push(listed + &list::counts(&all, true)),
+    }
+    parts.join("; ")
+}
+
+fn table(found: &Links, order: LinkOrder) -> Table {
+    let columns = vec![
+        ("VERDICT", Fit::Whole),
+        ("FABRIC", Fit::Whole),
+        ("END A", Fit::Name),
+        ("END B", Fit::Name),
+        ("RATE", Fit::Whole),
+        ("REASON", Fit::Text),
+        ("COUNTS", Fit::Extra),
+        ("CABLE", Fit::Extra),
+    ];
+    // Several fabrics are one table.
+    let mut links: Vec<&Link> = found.fabrics.iter().flat_map(|fabric| &fabric.links).collect();
+    links.sort_by_cached_key(|link| key(order, link));
+    let rows = links.into_iter().map(|link| (Color::of(link.verdict()), row(link)));
+    let mut table = Table { columns, rows: rows.collect() };
+    if found.fabrics.len() < 2 {
+        table.without(&["FABRIC"]);
+    }
+    table
+}
+
+fn row(link: &Link) -> Vec<String> {
+    let (verdict, fabric) = (Verdict::word(&link.verdict).to_owned(), link.fabric.clone());
+    let [a, b] = link.ends.each_ref().map(End::label);
+    let rate = rate(link.width.as_deref(), link.speed.as_deref());
+    vec![verdict, fabric, a, b, rate, reason(link), counts(link), cable(link)]
+}
+
+/// Width and speed of a link: `4x NDR`.
+pub(super) fn rate(width: Option<&str>, speed: Option<&str>) -> String {
+    width.zip(speed).map_or_else(|| "-".into(), |(width, speed)| format!("{width} {speed}"))
+}
+
+/// What a technician orders and looks for: part and serial number of the cable, or of the modules at both ends.
+fn cable(link: &Link) -> String {
+    let known = |end: &End| {
+        let parts = [&end.part_number, &end.serial_number].into_iter().flatten();
+        parts.map(String::as_str).collect::<Vec<_>>().join(" ")
+    };
+    match link.ends.each_ref().map(known) {
+        [a, b] if a == b || b.is_empty() => a,
+        [a, b] if a.is_empty() => b,
+        [a, b] => format!("A: {a}; B: {b}"),
+    }
+}
+
+/// The evidence of the most severe reason, and the number of the others.
+pub(super) fn reason(link: &Link) -> String {
+    match (&*link.reasons, link.verdict()) {
+        ([worst], _) => worst.evidence.clone(),
+        ([worst, more @ ..], _) => format!("{} (+{})", worst.evidence, more.len()),
+        ([], Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
+        ([], _) => String::new(),
+    }
+}
+
+fn counts(link: &Link) -> String {
+    let ends = ["A", "B"].into_iter().zip(link.ends.each_ref().map(counts_of));
+    let counts = ends.filter(|(_, counts)| !counts.is_empty());
+    counts.map(|(name, counts)| format!("{name}: {counts}")).collect::<Vec<_>>().join("; ")
+}
+
+/// A saturated counter has a `+`. Corrected symbols are normal and many on links with four-level
+/// signals: only `--json` has them.
+fn counts_of(end: &End) -> String {
+    let counters = end.counters.iter().filter(|(name, _)| !name.starts_with("fec_corrected_"));
+    let counts = counters.map(|(name, count)| {
+        let more = if end.saturated.contains(name) { "+" } else { "" };
+        format!("{name} {count}{more}")
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::{FabricLinks, LinkReason, WindowErrors};
+    use crate::cli::Cli;
+    use crate::cli::table::Style;
+    use clap::Parser;
+
+    fn args(options: &[&str]) -> LinksArgs {
+        let cli = Cli::try_parse_from([&["fabric-exporter", "links"], options].concat());
+        match cli.unwrap().verb {
+            crate::cli::Verb::Links(args) => args,
+            _ => panic!("another verb"),
+        }
+    }
+
+    fn in_fabric(links: Vec<Link>) -> Links {
+        let mut verdicts = Verdicts::default();
+        links.iter().for_each(|link| verdicts.add(link.verdict()));
+        let (fabric, swept_at) = ("f".into(), Some("1970-01-01T00:00:00Z".into()));
+        Links { fabrics: vec![FabricLinks { fabric, swept_at, verdicts, links }] }
+    }
+
+    #[test]
+    fn summary_counts_links_by_verdict() {
+        let swept = |verdicts| FabricLinks { verdicts, ..in_fabric(Vec::new()).fabrics.remove(0) };
+        let some = Verdicts { bad: 3, watch: 1, unknown: 20, ok: 4_000_000, learning: 0 };
+        let unswept = FabricLinks { fabric: "g".into(), ..FabricLinks::default() };
+        for (fabrics, selected, says) in [
+            (vec![], None, "no links: this exporter does not sweep a fabric"),
+            (vec![swept(Verdicts::default())], None, "no links found"),
+            (vec![unswept.clone()], None, "not swept yet: g; no links found"),
+            (vec![swept(some)], None, "3 bad, 1 degraded, 20 unknown, 4,000,000 ok"),
+            (
+                vec![swept(some), unswept],
+                Some(0),
+                "not swept yet: g; no suspect links: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
+            ),
+            (
+                vec![swept(Verdicts { ok: 1_996, bad: 1, unknown: 3, learning: 2, watch: 0 })],
+                Some(1),
+                "1 of 2,000 links suspect; verdicts of all: 1 bad, 0 degraded, 3 unknown (2 learning), 1,996 ok",
+            ),
+        ] {
+            assert_eq!(summary(&Links { fabrics }, selected, true, ""), says);
+        }
+    }
+
+    fn link(verdict: &'static str, errors: u64, ratio: Option<f64>, node: &str, port: u8) -> Link {
+        let mut end = End { node: node.into(), port, ..End::default() };
+        if errors > 0 {
+            end.counters.insert("symbol_errors".into(), errors);
+        }
+        end.bit_errors.windows =
+            vec![WindowErrors { window: "12m".into(), errors: 0, seconds: 1.0, ratio }];
+        Link { verdict: verdict.into(), ends: [end, End::default()], ..Link::default() }
+    }
+
+    /// The links in the order of JSON and of the table.
+    fn listed(options: &[&str], links: Vec<Link>) -> Vec<Link> {
+        let args = args(options);
+        let found = args.select(in_fabric(links), &[]).model;
+        let rows = table(&found, args.sort).rows;
+        let links = found.fabrics.into_iter().flat_map(|fabric| fabric.links);
+        let links: Vec<Link> = links.collect();
+        assert_eq!(rows.len(), links.len());
+        for ((_, cells), link) in rows.iter().zip(&links) {
+            assert_eq!(cells[1], link.ends[0].label());
+        }
+        links
+    }
+
+    #[test]
+    fn worst_links_come_first() {
+        let wanted = [
+            link("bad", 0, Some(1e-9), "z", 1),
+            link("bad", 7, Some(1e-12), "a", 1),
+            link("bad", 9, None, "b", 1),
+            link("bad", 8, None, "a", 1),
+            link("watch", 0, None, "a", 1),
+            link("unknown", 5, None, "a", 1),
+            link("unknown", 1, None, "a", 1),
+            link("unknown", 0, None, "a", 2),
+            link("unknown", 0, None, "a", 10),
+            link("unknown", 0, None, "b", 1),
+            link("ok", 1_000, None, "a", 1),
+            link("ok", 0, None, "a", 1),
+        ];
+        let mut links = wanted.to_vec();
+        links.reverse();
+        links.swap(2, 7);
+        assert_eq!(listed(&[], links.clone()), wanted);
+        assert_eq!(listed(&["--limit=3"], links.clone()), wanted[..3]);
+        let watched = listed(&["--verdict=degraded,ok"], links);
+        assert_eq!(watched, [&wanted[4..5], &wanted[10..]].concat());
+    }
+
+    #[test]
+    fn links_are_sorted_by_the_key_then_by_rank() {
+        let links = || {
+            let mut links = vec![
+                link("ok", 5, None, "leaf-10", 1),
+                link("ok", 3, Some(1e-9), "leaf-2", 2),
+                link("bad", 3, None, "leaf-2", 1),
+            ];
+            links[0].flaps = 2;
+            links[1].ends[1].wait_ratio = Some(0.5);
+            links[2].last_change = Some("2026-11-21T03:12:00Z".into());
+            links
+        };
+        let [ten, two, bad] = <[Link; 3]>::try_from(links()).unwrap();
+        for (sort, order) in [
+            ("--sort=verdict", [&bad, &two, &ten]),
+            ("--sort=node", [&bad, &two, &ten]),
+            ("--sort=errors", [&ten, &bad, &two]),
+            ("--sort=ber", [&two, &bad, &ten]),
+            ("--sort=flaps", [&ten, &bad, &two]),
+            ("--sort=wait", [&two, &bad, &ten]),
+            ("--sort=change", [&bad, &two, &ten]),
+        ] {
+            let sorted = listed(&[sort], links());
+            assert_eq!(sorted.iter().collect::<Vec<_>>(), order, "{sort}");
+        }
+    }
+
+    #[test]
+    fn nodes_and_ports_select_their_links() {
+        let mut a = link("ok", 0, None, "leaf-1", 1);
+        (a.ends[0].guid, a.ends[1].guid) = ("0x1".into(), "0x9".into());
+        let mut b = link("ok", 0, None, "leaf-1", 2);
+        (b.ends[0].guid, b.ends[1].node) = ("0x1".into(), "spine-3".into());
+        let leaf = ib_mad::Guid(1);
+        for (ends, count) in [
+            (NodeMatch::Places(vec![(leaf, None)]), 2),
+            (NodeMatch::Places(vec![(leaf, Some(2))]), 1),
+            (NodeMatch::Places(vec![(leaf, Some(3))]), 0),
+            (NodeMatch::Places(vec![(ib_mad::Guid(9), None)]), 1),
+            (NodeMatch::Pattern("leaf*".into()), 2),
+            (NodeMatch::Pattern("*-3".into()), 1),
+        ] {
+            let found = args(&[]).select(in_fabric(vec![a.clone(), b.clone()]), &[ends]);
+            assert_eq!((found.model.fabrics[0].links.len(), found.verdicts.ok), (count, count));
+        }
+    }
+
+    fn bad() -> Link {
+        let end = |node: &str, port, counters: &[(&'static str, u64)]| End {
+            node: node.into(),
+            port,
+            counters: counters.iter().map(|&(name, count)| (name.into(), count)).collect(),
+            ..End::default()
+        };
+        let mut near = end("leaf-0-1", 9, &[("symbol_errors", 65_535), ("link_downed", 3)]);
+        near.saturated = vec!["symbol_errors".into()];
+        Link {
+            fabric: "f".into(),
+            verdict: "bad".into(),
+            reasons: vec![LinkReason {
+                reason: "flapping".into(),
+                verdict: "bad".into(),
+                evidence: "went down 3 times, for 44 s in all".into(),
+            }],
+            ends: [near, end("host\u{1b}[2J", 1, &[])],
+            width: Some("4x".into()),
+            speed: Some("NDR".into()),
+            ..Link::default()
+        }
+    }
+
+    fn text(links: Vec<Link>, fabrics: usize) -> String {
+        let mut found = in_fabric(links);
+        found.fabrics.resize(fabrics, FabricLinks::default());
+        let mut out = Vec::new();
+        table(&found, LinkOrder::default()).write(&mut out, Style::default()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells() {
+        let fine = Link { verdict: "ok".into(), ..Link::default() };
+        assert_eq!(
+            text(vec![bad(), fine], 1),
+            "\
+VERDICT  END A            END B            RATE    REASON                              COUNTS
+bad      leaf-0-1 port 9  host\u{fffd}[2J port 1  4x NDR  went down 3 times, for 44 s in all  A: link_downed 3, symbol_errors 65535+
+ok        port 0           port 0          -
+"
+        );
+    }
+
+    #[test]
+    fn several_fabrics_have_a_column() {
+        let text = text(vec![bad()], 2);
+        assert!(text.starts_with("VERDICT  FABRIC  END A"), "{text}");
+        assert!(text.lines().nth(1).unwrap().starts_with("bad      f       leaf-0-1"), "{text}");
+    }
+
+    #[test]
+    fn corrected_symbols_are_not_shown() {
+        let mut link = bad();
+        link.ends[1].counters = [("fec_corrected_symbols".into(), 7)].into();
+        let text = text(vec![link], 1);
+        assert!(text.contains("symbol_errors 65535"), "{text}");
+        assert!(!text.contains("fec_") && !text.contains("B: "), "{text}");
+    }
+
+    #[test]
+    fn no_links_are_no_table() {
+        assert_eq!(text(Vec::new(), 1), "");
+        let link = Link { reasons: Vec::new(), ..bad() };
+        assert!(text(vec![link], 1).contains("recovering"));
+    }
+}

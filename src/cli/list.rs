@@ -1,0 +1,338 @@
+//! What the commands `links`, `nodes` and `ports` have in common: which rows are listed, in which form, how often,
+//! and the exit code.
+
+use std::io::{BufWriter, Write};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use site_config::units::HumanDuration;
+
+use crate::api::model::{LEARNING, Verdicts};
+use ib_health::{Reason, Verdict};
+use ib_mad::PortNumber;
+use ib_mad::label::grouped;
+
+use super::source::{FabricSource, Place, is_at};
+use super::table::{Style, Table};
+use super::terminal::{self, ColorChoice, printable};
+use super::{Exit, Fatal, closed_pipe_is_no_error};
+
+/// The options of a list.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct ListArgs {
+    /// Write JSON, in the same order
+    #[arg(long)]
+    pub json: bool,
+    /// List at most this many
+    ///
+    /// The first ones of the order. The exit code of --fail-on is that of all.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Write all columns in one line
+    ///
+    /// As in a file or pipe, however narrow the terminal is.
+    #[arg(long)]
+    wide: bool,
+    /// Repeat at this interval [default: 5s]
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "5s")]
+    watch: Option<HumanDuration>,
+    /// Exit with 7 if one of them is bad
+    ///
+    /// With "watch" also if one is degraded.
+    #[arg(long, value_name = "VERDICT", conflicts_with = "watch")]
+    fail_on: Option<FailOn>,
+}
+
+/// With which verdict a list ends with [`Exit::Found`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Bad
+    Bad,
+    /// Bad or degraded
+    #[value(alias = "degraded")]
+    Watch,
+}
+
+/// Which links, or which nodes or ports by their links.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Selection")]
+pub struct VerdictArgs {
+    /// Only these verdicts
+    ///
+    /// bad, watch (degraded), unknown and ok; several with commas.
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict)]
+    pub verdict: Vec<Verdict>,
+    /// Only these reasons of verdicts
+    ///
+    /// Such as flapping or bit_errors; several with commas.
+    #[arg(long, value_name = "REASON", value_delimiter = ',', value_parser = reason)]
+    pub reason: Vec<Reason>,
+}
+
+impl VerdictArgs {
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.verdict.is_empty() && self.reason.is_empty()
+    }
+
+    /// Whether a verdict and its reasons, by their labels, are selected.
+    pub fn selects<'a>(
+        &self,
+        verdict: Verdict,
+        reasons: impl IntoIterator<Item = &'a str>,
+    ) -> bool {
+        let is_wanted = |label: &str| self.reason.iter().any(|reason| reason.label() == label);
+        (self.verdict.is_empty() || self.verdict.contains(&verdict))
+            && (self.reason.is_empty() || reasons.into_iter().any(is_wanted))
+    }
+}
+
+/// A verdict by its label, or by the word of tables and pages.
+pub(super) fn verdict(text: &str) -> Result<Verdict, String> {
+    let text = text.to_lowercase();
+    let is_it =
+        |verdict: &Verdict| [verdict.label(), Verdict::word(verdict.label())].contains(&&*text);
+    let known = || format!("known: {}", Verdict::ALL.map(Verdict::label).join(", "));
+    Verdict::ALL.into_iter().find(is_it).ok_or_else(known)
+}
+
+/// A reason by its label, or as it is printed: with blanks.
+fn reason(text: &str) -> Result<Reason, String> {
+    let label = text.to_lowercase().replace([' ', '-'], "_");
+    let known = || format!("known: {}", Reason::ALL.map(Reason::label).join(", "));
+    Reason::from_label(&label).ok_or_else(known)
+}
+
+/// What a command found.
+#[derive(Debug)]
+pub struct Found<M> {
+    /// What is listed: its JSON.
+    pub model: M,
+    /// The verdicts of what is selected, also beyond the limit.
+    pub verdicts: Verdicts,
+    /// The last line, on standard error.
+    pub summary: String,
+}
+
+/// Lists what `find` finds, once or again and again.
+pub fn run<M: Serialize>(
+    args: &ListArgs,
+    source: &FabricSource,
+    color: ColorChoice,
+    find: impl Fn(&FabricSource) -> Result<Found<M>, Fatal>,
+    table: impl Fn(&M) -> Table,
+) -> Result<(), Fatal> {
+    if let Some(interval) = args.watch {
+        return watch(args, source, color, interval.into(), find, table);
+    }
+    let found = find(source)?;
+    let text = text(args, &found.model, color, &table)?;
+    if closed_pipe_is_no_error(print(&text))? && !args.json {
+        // The output is complete: an error here does not matter.
+        let mut stderr = std::io::stderr();
+        for line in source.notes.iter().chain([&summary(source, &found)]) {
+            let _ = writeln!(stderr, "{line}");
+        }
+    }
+    let (bad, watch) = (found.verdicts.bad, found.verdicts.watch);
+    let (failing, what) = match args.fail_on {
+        None => (0, ""),
+        Some(FailOn::Bad) => (bad, "bad"),
+        Some(FailOn::Watch) => (bad + watch, "bad or degraded"),
+    };
+    match failing {
+        0 => Ok(()),
+        count => Err(Fatal::new(Exit::Found, format!("--fail-on: {} {what}", grouped(count)))),
+    }
+}
+
+impl ListArgs {
+    /// The interval of `--watch`.
+    pub fn interval(&self) -> Option<Duration> {
+        self.watch.map(Duration::from)
+    }
+}
+
+fn summary<M>(source: &FabricSource, found: &Found<M>) -> String {
+    let hint = source.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    printable(&format!("{}{hint}", found.summary))
+}
+
+fn text<M: Serialize>(
+    args: &ListArgs,
+    model: &M,
+    color: ColorChoice,
+    table: &impl Fn(&M) -> Table,
+) -> Result<Vec<u8>, Fatal> {
+    let mut out = Vec::new();
+    let written = if args.json {
+        serde_json::to_writer_pretty(&mut out, model)
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out))
+    } else {
+        table(model).write(&mut out, Style::for_output(color, args.wide))
+    };
+    written.map_err(Fatal::failed_to("cannot format the list"))?;
+    Ok(out)
+}
+
+fn print(text: &[u8]) -> std::io::Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    out.write_all(text)?;
+    out.flush()
+}
+
+/// Lists at intervals until a signal or a closed pipe: on a terminal as many lines as it has, from the top.
+fn watch<M: Serialize>(
+    args: &ListArgs,
+    source: &FabricSource,
+    color: ColorChoice,
+    interval: Duration,
+    find: impl Fn(&FabricSource) -> Result<Found<M>, Fatal>,
+    table: impl Fn(&M) -> Table,
+) -> Result<(), Fatal> {
+    loop {
+        source.check()?;
+        let (mut out, last) = match find(source) {
+            Ok(found) => (text(args, &found.model, color, &table)?, summary(source, &found)),
+            // It may be restarting. A mistake in the command line stays one.
+            Err(error) if error.exit == Exit::Failed => (Vec::new(), printable(&error.message)),
+            Err(error) => return Err(error),
+        };
+        if let Some((columns, rows)) = terminal::size()
+            && !args.json
+        {
+            let lines: Vec<&[u8]> = out.split_inclusive(|byte| *byte == b'\n').collect();
+            let room = rows.saturating_sub(1 + last.chars().count().div_ceil(columns));
+            let shown = lines.iter().take(room).copied();
+            out = [&b"\x1b[H\x1b[2J"[..]].into_iter().chain(shown).collect::<Vec<_>>().concat();
+            out.extend_from_slice(last.as_bytes());
+        } else if !args.json {
+            out.extend_from_slice(last.as_bytes());
+            out.extend_from_slice(b"\n\n");
+        }
+        if !closed_pipe_is_no_error(print(&out))? {
+            return Ok(());
+        }
+        std::thread::sleep(interval);
+    }
+}
+
+/// The first `limit` of some rows in an order, by their indexes.
+pub fn first<K: Ord>(count: usize, limit: Option<usize>, key: impl Fn(usize) -> K) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_cached_key(|index| key(*index));
+    order.truncate(limit.unwrap_or(usize::MAX));
+    order
+}
+
+/// The counts of verdicts as a text, the worst first: `1 bad, 2 degraded, 40 unknown (38 learning)`.
+pub fn counts(verdicts: &Verdicts, with_zeros: bool) -> String {
+    let some = verdicts.worst_first().into_iter().filter(|(_, count)| with_zeros || *count > 0);
+    let text = some.map(|(verdict, count)| count_of(verdicts, verdict, count));
+    text.collect::<Vec<_>>().join(", ")
+}
+
+/// The count of a verdict; of unknown links, how many were only not observed for long enough.
+pub fn count_of(verdicts: &Verdicts, verdict: Verdict, count: usize) -> String {
+    let text = format!("{} {}", grouped(count), Verdict::word(verdict.label()));
+    match verdicts.learning {
+        learning if verdict == Verdict::Unknown && learning > 0 => {
+            format!("{text} ({} {LEARNING})", grouped(learning))
+        }
+        _ => text,
+    }
+}
+
+/// Nodes and ports that are selected.
+#[derive(Clone, Debug)]
+pub enum NodeMatch {
+    /// By a pattern of node names.
+    Pattern(String),
+    /// These.
+    Places(Vec<Place>),
+}
+
+impl NodeMatch {
+    /// What a value of `--node` means.
+    pub fn of(source: &FabricSource, text: &str) -> Result<Self, Fatal> {
+        if text.contains('*') {
+            return Ok(NodeMatch::Pattern(text.to_owned()));
+        }
+        source.places("--node", text).map(NodeMatch::Places)
+    }
+
+    /// Whether a node is selected, or one of its ports.
+    pub fn has(&self, node: &str, guid: &str, port: Option<PortNumber>) -> bool {
+        match self {
+            NodeMatch::Pattern(pattern) => glob(pattern, node),
+            NodeMatch::Places(places) => guid.parse().is_ok_and(|guid| match port {
+                Some(port) => is_at(places, (guid, port)),
+                None => places.iter().any(|(of, _)| *of == guid),
+            }),
+        }
+    }
+}
+
+/// Whether a name matches a pattern with `*`, in any case.
+fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_verdicts_and_reasons_are_accepted() {
+        for (text, wanted) in
+            [("bad", Verdict::Bad), ("Degraded", Verdict::Watch), ("watch", Verdict::Watch)]
+        {
+            assert_eq!(verdict(text), Ok(wanted));
+        }
+        assert!(verdict("worse").unwrap_err().contains("watch"));
+        for text in ["bit_errors", "bit errors", "Bit-Errors"] {
+            assert_eq!(reason(text), Ok(Reason::BitErrors));
+        }
+        assert!(reason("rust").unwrap_err().contains("flapping"));
+    }
+
+    #[test]
+    fn selection_is_by_verdict_and_by_any_reason() {
+        let args = |verdict: &[Verdict], reason: &[Reason]| VerdictArgs {
+            verdict: verdict.to_vec(),
+            reason: reason.to_vec(),
+        };
+        assert!(args(&[], &[]).selects(Verdict::Ok, []));
+        assert!(args(&[Verdict::Bad], &[]).selects(Verdict::Bad, ["flapping"]));
+        assert!(!args(&[Verdict::Bad], &[]).selects(Verdict::Ok, []));
+        let flapping = args(&[], &[Reason::Flapping, Reason::Down]);
+        assert!(flapping.selects(Verdict::Bad, ["width", "down"]));
+        assert!(!flapping.selects(Verdict::Bad, ["width"]));
+    }
+
+    #[test]
+    fn patterns_have_any_number_of_stars() {
+        for (pattern, name, is_match) in [
+            ("leaf-*", "LEAF-0-1", true),
+            ("*-1", "leaf-0-1", true),
+            ("l*0*1", "leaf-0-1", true),
+            ("*", "", true),
+            ("leaf", "leaf-1", false),
+            ("leaf-1*1", "leaf-1", false),
+            ("l*x*1", "leaf-0-1", false),
+        ] {
+            assert_eq!(glob(pattern, name), is_match, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! `nodes`: the switches, channel adapters and routers of a fabric, with the verdicts of their links.
+
+use std::cmp::Reverse;
+
+use clap::{Args, ValueEnum};
+
+use crate::api::Filter;
+use crate::api::model::{Node, Nodes, Verdicts};
+use crate::api::ports::nodes;
+use ib_health::Verdict;
+use ib_mad::label::{natural_key, plural};
+use ib_mad::node::NodeKind;
+
+use super::Fatal;
+use super::list::{self, Found, ListArgs};
+use super::source::{FabricSource, OnceArgs, SourceArgs};
+use super::table::{Fit, Table};
+use super::terminal::{Color, ColorChoice};
+
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter nodes --url http://127.0.0.1:10315 --type switch
+  fabric-exporter nodes --url http://127.0.0.1:10315 --node 'leaf-*' --sort temperature
+  fabric-exporter nodes --down --json
+
+VERDICT is the worst one of the links of a node. FIRMWARE, LID and GUID are left out where they do not
+fit on the terminal: see --wide.";
+
+/// The arguments of `nodes`.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct NodesArgs {
+    /// Only nodes of this type
+    ///
+    /// switch, ca (channel adapter), router or aggregation_node.
+    #[arg(long = "type", value_name = "TYPE", value_parser = node_type, help_heading = "Selection")]
+    kind: Option<&'static str>,
+    /// Only this node
+    ///
+    /// A name, GUID or LID; a host for all of its HCAs; or a pattern of names, such as 'leaf-0-*'. May be repeated.
+    #[arg(long, value_name = "NODE", help_heading = "Selection")]
+    node: Vec<String>,
+    /// Only nodes that are down: missing or unresponsive
+    #[arg(long, help_heading = "Selection")]
+    down: bool,
+    /// Only nodes whose worst link has this verdict
+    ///
+    /// bad, watch (degraded), unknown and ok; several with commas.
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = list::verdict,
+          help_heading = "Selection")]
+    verdict: Vec<Verdict>,
+    /// Order [default: verdict]
+    #[arg(
+        long,
+        value_name = "KEY",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    sort: NodeOrder,
+    #[command(flatten)]
+    list: ListArgs,
+    #[command(flatten)]
+    once: OnceArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The order of a list of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum NodeOrder {
+    /// The worst first
+    #[default]
+    Verdict,
+    /// By name
+    Node,
+    /// By type
+    Type,
+    /// By LID
+    Lid,
+    /// The hottest first
+    Temperature,
+    /// By device and firmware
+    Firmware,
+}
+
+fn node_type(text: &str) -> Result<&'static str, String> {
+    let types = crate::api::ports::KINDS.map(NodeKind::label);
+    let text = match &*text.to_lowercase().replace(' ', "_") {
+        "hca" | "host" => "ca".to_owned(),
+        text => text.to_owned(),
+    };
+    let known = || format!("known: {}", types.join(", "));
+    types.into_iter().find(|known| *known == text).ok_or_else(known)
+}
+
+/// Prints the nodes.
+pub fn run(args: NodesArgs, color: ColorChoice) -> Result<(), Fatal> {
+    let source = args.source.clone().read(&args.once, args.list.interval())?;
+    list::run(
+        &args.list,
+        &source,
+        color,
+        |source| args.find(source),
+        |found| table(found, args.sort),
+    )
+}
+
+impl NodesArgs {
+    fn find(&self, source: &FabricSource) -> Result<Found<Nodes>, Fatal> {
+        let fabric = source.fabric.as_deref();
+        let filter =
+            Filter { kind: self.kind, fabric: fabric.map(str::to_owned), ..Filter::default() };
+        let pairs = [("kind", self.kind), ("fabric", fabric)];
+        let pairs: Vec<_> =
+            pairs.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+        let wanted = self.node.iter().map(|text| list::NodeMatch::of(source, text));
+        let wanted = wanted.collect::<Result<Vec<_>, Fatal>>()?;
+        let found = source.get("/api/v1/nodes", &pairs, |board| nodes(&board.fabrics, &filter))?;
+        Ok(self.select(found, &wanted))
+    }
+
+    fn select(&self, mut found: Nodes, wanted: &[list::NodeMatch]) -> Found<Nodes> {
+        let mut verdicts = Verdicts::default();
+        let mut selected = Vec::new();
+        let (mut count, mut down) = (0, 0);
+        for (fabric, listed) in found.fabrics.iter_mut().enumerate() {
+            for node in std::mem::take(&mut listed.nodes) {
+                count += 1;
+                down += usize::from(!node.up);
+                let is_wanted = |it: &list::NodeMatch| it.has(&node.node, &node.guid, None);
+                if (!self.down || !node.up)
+                    && (self.verdict.is_empty() || self.verdict.contains(&worst(&node)))
+                    && (wanted.is_empty() || wanted.iter().any(is_wanted))
+                {
+                    verdicts.add(worst(&node));
+                    selected.push((fabric, node));
+                }
+            }
+        }
+        let nodes = plural(count, "node");
+        let listed =
+            if selected.len() < count { format!("{} of ", selected.len()) } else { String::new() };
+        let summary =
+            format!("{listed}{nodes}, {down} down; worst links: {}", list::counts(&verdicts, true));
+        let order =
+            list::first(selected.len(), self.list.limit, |at| key(self.sort, &selected[at].1));
+        let mut nodes: Vec<Option<(usize, Node)>> = selected.into_iter().map(Some).collect();
+        for (fabric, node) in order.into_iter().filter_map(|at| nodes[at].take()) {
+            found.fabrics[fabric].nodes.push(node);
+        }
+        Found { model: found, verdicts, summary }
+    }
+}
+
+/// The worst verdict of a node's links; ok without links.
+fn worst(node: &Node) -> Verdict {
+    node.verdicts.worst().unwrap_or(Verdict::Ok)
+}
+
+fn key(order: NodeOrder, node: &Node) -> impl Ord {
+    let of_type = (order == NodeOrder::Type).then_some(&*node.node_type);
+    let lid = (order == NodeOrder::Lid).then_some((node.lid.is_none(), node.lid));
+    // In thousandths: floating-point numbers have no order.
+    let heat = node.temperature.filter(|_| order == NodeOrder::Temperature);
+    let heat = Reverse(heat.map(|celsius| (celsius * 1e3) as i64));
+    let firmware = (order == NodeOrder::Firmware)
+        .then_some((node.device.as_deref(), node.firmware.as_deref()));
+    let severity = (order == NodeOrder::Verdict).then_some(Reverse((
+        !node.up,
+        worst(node),
+        node.verdicts.bad,
+        node.verdicts.watch,
+    )));
+    (of_type, lid, heat, firmware, severity, natural_key(&node.node), &*node.guid)
+}
+
+fn table(found: &Nodes, order: NodeOrder) -> Table {
+    let columns = vec![
+        ("VERDICT", Fit::Whole),
+        ("FABRIC", Fit::Whole),
+        ("NODE", Fit::Name),
+        ("TYPE", Fit::Whole),
+        ("STATE", Fit::Whole),
+        ("LINKS", Fit::Whole),
+        ("DEVICE", Fit::Extra),
+        ("TEMP", Fit::Extra),
+        ("FIRMWARE", Fit::Extra),
+        ("LID", Fit::Extra),
+        ("GUID", Fit::Extra),
+    ];
+    let nodes = found.fabrics.iter();
+    let nodes =
+        nodes.flat_map(|fabric| fabric.nodes.iter().map(move |node| (&*fabric.fabric, node)));
+    let mut nodes: Vec<(&str, &Node)> = nodes.collect();
+    nodes.sort_by_cached_key(|(_, node)| key(order, node));
+    let rows = nodes.into_iter().map(|(fabric, node)| row(fabric, node));
+    let mut table = Table { columns, rows: rows.collect() };
+    if found.fabrics.len() < 2 {
+        table.without(&["FABRIC"]);
+    }
+    table
+}
+
+fn row(fabric: &str, node: &Node) -> super::table::Row {
+    let is_linked = node.verdicts.count() > 0;
+    let verdict = if is_linked { Verdict::word(worst(node).label()) } else { "-" };
+    let color = Color::of(worst(node)).filter(|_| is_linked);
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let cells = vec![
+        verdict.to_owned(),
+        fabric.to_owned(),
+        node.node.clone(),
+        node.node_type.to_string(),
+        if node.up { "up" } else { "down" }.to_owned(),
+        list::counts(&node.verdicts, false),
+        node.device.as_deref().unwrap_or_default().to_owned(),
+        node.temperature.map(|celsius| format!("{celsius:.0} °C")).unwrap_or_default(),
+        text(&node.firmware),
+        node.lid.map(|lid| lid.to_string()).unwrap_or_default(),
+        node.guid.clone(),
+    ];
+    (color, cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::FabricNodes;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser;
+
+    fn found() -> Nodes {
+        let node = |guid: u64, name: &str, kind: &'static str, verdicts, up| Node {
+            guid: ib_mad::Guid(guid).to_string(),
+            node: name.into(),
+            node_type: kind.into(),
+            lid: Some(20 - guid as u16),
+            temperature: (kind == "switch").then_some(40.0 + guid as f64),
+            verdicts,
+            up,
+            ..Node::default()
+        };
+        let ok = Verdicts { ok: 4, ..Verdicts::default() };
+        let nodes = vec![
+            node(1, "leaf-10", "switch", ok, true),
+            node(2, "leaf-2", "switch", Verdicts { bad: 1, ..ok }, true),
+            node(3, "host-1 mlx5_0", "ca", Verdicts::default(), false),
+            node(4, "host-2 mlx5_0", "ca", Verdicts { watch: 1, ..ok }, true),
+        ];
+        Nodes { fabrics: vec![FabricNodes { fabric: "f".into(), nodes, ..FabricNodes::default() }] }
+    }
+
+    /// The names in the order of JSON and of the table.
+    fn listed(options: &[&str]) -> Vec<String> {
+        let cli = Cli::try_parse_from([&["fabric-exporter", "nodes"], options].concat()).unwrap();
+        let Verb::Nodes(args) = cli.verb else { panic!("another verb") };
+        let pattern = args.node.iter().map(|text| list::NodeMatch::Pattern(text.clone()));
+        let found = args.select(found(), &pattern.collect::<Vec<_>>());
+        let names = found.model.fabrics[0].nodes.iter().map(|node| node.node.clone());
+        let names: Vec<String> = names.collect();
+        let rows = table(&found.model, args.sort).rows;
+        assert_eq!(rows.iter().map(|(_, cells)| cells[1].clone()).collect::<Vec<_>>(), names);
+        names
+    }
+
+    #[test]
+    fn nodes_are_selected_and_sorted() {
+        let [ten, two, one, host] = ["leaf-10", "leaf-2", "host-1 mlx5_0", "host-2 mlx5_0"];
+        for (options, names) in [
+            (&[][..], &[one, two, host, ten][..]),
+            (&["--sort=node"], &[one, host, two, ten]),
+            (&["--sort=type"], &[one, host, two, ten]),
+            (&["--sort=lid"], &[host, one, two, ten]),
+            (&["--sort=temperature"], &[two, ten, one, host]),
+            (&["--type=switch"], &[one, two, host, ten]),
+            (&["--down"], &[one]),
+            (&["--verdict=bad,degraded"], &[two, host]),
+            (&["--node=leaf-*", "--limit=1"], &[two]),
+        ] {
+            assert_eq!(listed(options), names, "{options:?}");
+        }
+        assert_eq!((node_type("HCA"), node_type("Switch")), (Ok("ca"), Ok("switch")));
+        assert!(node_type("hub").unwrap_err().contains("router"));
+    }
+
+    #[test]
+    fn summary_counts_what_is_selected() {
+        let cli = Cli::try_parse_from(["fabric-exporter", "nodes", "--verdict=bad"]).unwrap();
+        let Verb::Nodes(args) = cli.verb else { panic!("another verb") };
+        let found = args.select(found(), &[]);
+        let says = "1 of 4 nodes, 1 down; worst links: 1 bad, 0 degraded, 0 unknown, 0 ok";
+        assert_eq!((&*found.summary, found.verdicts.bad), (says, 1));
+    }
+}

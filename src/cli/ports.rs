@@ -1,0 +1,261 @@
+//! `ports`: the ports of nodes with state, neighbor, verdict and counters.
+
+use std::cmp::Reverse;
+
+use clap::{Args, ValueEnum};
+
+use crate::api::model::{NodeDetail, Port, Verdicts, verdict_from};
+use crate::api::ports::node_by_guid;
+use ib_health::Verdict;
+use ib_mad::Guid;
+use ib_mad::label::plural;
+
+use super::links::rate;
+use super::list::{self, Found, ListArgs, VerdictArgs};
+use super::source::{FabricSource, OnceArgs, Place, SourceArgs, is_at};
+use super::table::{Fit, Table};
+use super::terminal::{Color, ColorChoice};
+use super::{Fatal, terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter ports leaf-0-1 --url http://127.0.0.1:10315
+  fabric-exporter ports leaf-0-1/10 --url http://127.0.0.1:10315
+  fabric-exporter ports 0x0002c90300000001 --verdict bad,watch
+
+WAIT is the share of time in which the port had data to send and no credit. COUNTS has the error
+counters; a + after a value means that the counter is saturated.";
+
+/// The arguments of `ports`.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct PortsArgs {
+    /// Node, port or link
+    ///
+    /// A name, GUID, LID or port in any spelling, such as leaf-0-1/10; or a link by its id.
+    #[arg(value_name = "NODE", required = true)]
+    node: Vec<String>,
+    #[command(flatten)]
+    selection: VerdictArgs,
+    /// Order [default: port]
+    #[arg(
+        long,
+        value_name = "KEY",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    sort: PortOrder,
+    #[command(flatten)]
+    list: ListArgs,
+    #[command(flatten)]
+    once: OnceArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The order of the ports of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PortOrder {
+    /// By number
+    #[default]
+    Port,
+    /// The worst first
+    Verdict,
+    /// The most link errors first
+    Errors,
+    /// The highest wait ratio first
+    Wait,
+}
+
+/// Prints the ports.
+pub fn run(args: PortsArgs, color: ColorChoice) -> Result<(), Fatal> {
+    let source = args.source.clone().read(&args.once, args.list.interval())?;
+    list::run(&args.list, &source, color, |source| args.find(source), |found| table(found))
+}
+
+impl PortsArgs {
+    fn find(&self, source: &FabricSource) -> Result<Found<Vec<NodeDetail>>, Fatal> {
+        let mut places: Vec<Place> = Vec::new();
+        for text in &self.node {
+            places.extend(source.places("NODE", text)?);
+        }
+        let mut guids: Vec<Guid> = places.iter().map(|(guid, _)| *guid).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        guids.retain(|guid| seen.insert(*guid));
+        let fabric = source.fabric.as_deref();
+        let pairs: Vec<_> = fabric.map(|name| ("fabric", name)).into_iter().collect();
+        let detail = |guid: &Guid| {
+            let path = format!("/api/v1/nodes/{guid}");
+            source.get(&path, &pairs, |board| {
+                node_by_guid(&board.fabrics, fabric, *guid).unwrap_or_default()
+            })
+        };
+        let nodes = guids.iter().map(detail).collect::<Result<Vec<NodeDetail>, Fatal>>()?;
+        Ok(self.select(nodes, &places))
+    }
+
+    fn select(&self, mut nodes: Vec<NodeDetail>, places: &[Place]) -> Found<Vec<NodeDetail>> {
+        let mut verdicts = Verdicts::default();
+        let (mut count, mut room) = (0, self.list.limit.unwrap_or(usize::MAX));
+        for detail in &mut nodes {
+            let guid = detail.node.guid.parse().unwrap_or_default();
+            detail.ports.retain(|port| {
+                is_at(places, (guid, port.name.port))
+                    && self.selection.selects(verdict(port), port.reasons.iter().map(|it| &**it))
+            });
+            detail.ports.sort_by_key(|port| key(self.sort, port));
+            let linked = detail.ports.iter().filter(|port| port.verdict.is_some());
+            linked.for_each(|port| verdicts.add(verdict(port)));
+            count += detail.ports.len();
+            detail.ports.truncate(room);
+            room -= detail.ports.len();
+        }
+        let summary =
+            format!("{}; links: {}", plural(count, "port"), list::counts(&verdicts, true));
+        Found { model: nodes, verdicts, summary }
+    }
+}
+
+fn verdict(port: &Port) -> Verdict {
+    port.verdict.as_deref().and_then(verdict_from).unwrap_or(Verdict::Unknown)
+}
+
+fn key(order: PortOrder, port: &Port) -> impl Ord + use<> {
+    let first = match order {
+        PortOrder::Port => (None, 0),
+        PortOrder::Verdict => (port.verdict.as_ref().map(|_| verdict(port)), port.errors),
+        PortOrder::Errors => (None, port.errors),
+        // Ratios are not negative, so their bits have the same order.
+        PortOrder::Wait => (None, port.wait_ratio.unwrap_or(0.0).to_bits().into()),
+    };
+    (Reverse(first), port.name.port)
+}
+
+fn table(nodes: &Vec<NodeDetail>) -> Table {
+    let columns = vec![
+        ("VERDICT", Fit::Whole),
+        ("PORT", Fit::Name),
+        ("STATE", Fit::Whole),
+        ("RATE", Fit::Whole),
+        ("NEIGHBOR", Fit::Name),
+        ("ERRORS", Fit::Whole),
+        ("WAIT", Fit::Whole),
+        ("REASONS", Fit::Text),
+        ("COUNTS", Fit::Extra),
+    ];
+    let ports = nodes.iter().flat_map(|detail| &detail.ports);
+    Table { columns, rows: ports.map(row).collect() }
+}
+
+fn row(port: &Port) -> super::table::Row {
+    let linked = port.verdict.as_deref();
+    let peer = port.peer.as_ref().map(|peer| peer.name.label()).unwrap_or_default();
+    let cells = vec![
+        linked.map_or("-", Verdict::word).to_owned(),
+        port.name.label(),
+        port.state.as_deref().unwrap_or("unknown").to_owned(),
+        rate(port.width.as_deref(), port.speed.as_deref()),
+        peer,
+        port.errors.to_string(),
+        port.wait_ratio.map(percent).unwrap_or_default(),
+        port.reasons.join(", "),
+        errors(port),
+    ];
+    (Color::of(verdict(port)).filter(|_| linked.is_some()), cells)
+}
+
+/// A share as a percentage: `12.3%`.
+pub(super) fn percent(share: f32) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+/// The error counters that are not 0. Corrected symbols are normal: only `--json` has them.
+fn errors(port: &Port) -> String {
+    use ib_mad::counter::{CounterKind, TABLE};
+    let rows =
+        TABLE.iter().filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link));
+    let counts = rows.filter_map(|row| {
+        let count = port.counters.get(row.metric).filter(|count| **count > 0)?;
+        let more = if port.saturated.iter().any(|name| name == row.metric) { "+" } else { "" };
+        Some(format!("{} {count}{more}", row.metric))
+    });
+    terminal::printable(&counts.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::{Node, Peer, PortName};
+    use crate::cli::table::Style;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser;
+
+    fn leaf() -> NodeDetail {
+        let name = |node: &str, port| PortName { node: node.into(), port, ..PortName::default() };
+        let port = |number, verdict: Option<&'static str>, errors| Port {
+            name: name("leaf-1", number),
+            state: Some(if verdict.is_some() { "Active" } else { "Down" }.into()),
+            verdict: verdict.map(Into::into),
+            errors,
+            counters: [("symbol_errors".into(), errors), ("transmit_packets".into(), 7)].into(),
+            peer: verdict.map(|_| Peer { name: name("host-1", 1), connected: true }),
+            ..Port::default()
+        };
+        let mut waiting = port(3, Some("ok"), 0);
+        waiting.wait_ratio = Some(0.123);
+        let mut bad = port(2, Some("bad"), 5);
+        (bad.reasons, bad.saturated) = (vec!["bit_errors".into()], vec!["symbol_errors".into()]);
+        NodeDetail {
+            node: Node { guid: Guid(1).to_string(), ..Node::default() },
+            ports: vec![port(1, None, 9), bad, waiting],
+            ..NodeDetail::default()
+        }
+    }
+
+    fn found(options: &[&str], places: &[Place]) -> Found<Vec<NodeDetail>> {
+        let command = [&["fabric-exporter", "ports", "leaf-1"], options].concat();
+        let Verb::Ports(args) = Cli::try_parse_from(command).unwrap().verb else {
+            panic!("another verb");
+        };
+        args.select(vec![leaf()], places)
+    }
+
+    #[test]
+    fn ports_are_selected_and_sorted() {
+        let node = &[(Guid(1), None)][..];
+        for (options, places, numbers) in [
+            (&[][..], node, &[1, 2, 3][..]),
+            (&[], &[(Guid(1), Some(3)), (Guid(2), None)], &[3]),
+            (&["--sort=verdict"], node, &[2, 3, 1]),
+            (&["--sort=errors"], node, &[1, 2, 3]),
+            (&["--sort=wait", "--limit=1"], node, &[3]),
+            (&["--verdict=bad"], node, &[2]),
+            (&["--reason=bit errors"], node, &[2]),
+            (&["--reason=flapping"], node, &[]),
+        ] {
+            let found = found(options, places);
+            let ports = found.model[0].ports.iter().map(|port| port.name.port);
+            assert_eq!(ports.collect::<Vec<_>>(), numbers, "{options:?}");
+        }
+        let found = found(&[], node);
+        let says = "3 ports; links: 1 bad, 0 degraded, 0 unknown, 1 ok";
+        assert_eq!(found.summary, says);
+    }
+
+    #[test]
+    fn table_has_state_neighbor_and_counts() {
+        let mut out = Vec::new();
+        table(&vec![leaf()]).write(&mut out, Style::default()).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\
+VERDICT  PORT           STATE   RATE  NEIGHBOR       ERRORS  WAIT   REASONS     COUNTS
+-        leaf-1 port 1  Down    -                    9                          symbol_errors 9
+bad      leaf-1 port 2  Active  -     host-1 port 1  5              bit_errors  symbol_errors 5+
+ok       leaf-1 port 3  Active  -     host-1 port 1  0       12.3%
+"
+        );
+    }
+}

@@ -1,0 +1,510 @@
+//! Where commands get the state of fabrics from: a running exporter, sweeps of their own, or dumps of other tools.
+//! All three have the models of the API.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use clap::{Args, Command, Id};
+use serde::de::DeserializeOwned;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::model::Search;
+use crate::api::search::search;
+use crate::config::options::{
+    CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
+};
+use crate::config::{FabricSettings, Settings};
+use crate::history_client::{HistoryClient, one_line};
+use crate::monitor::Monitor;
+use crate::remote::{Access, Remote};
+use fabric_history::settings::HistorySettings;
+use fabric_history::{Reader, Source};
+use fabric_observation::{Observation, SharedState};
+use ib_fabric::reference::Reference;
+use ib_fabric::topology::{End, LinkId};
+use ib_mad::clock::Clock;
+use ib_mad::{Guid, PortNumber};
+use ib_umad::umad::Umad;
+use site_config::units::HumanDuration;
+
+use super::daemon::Daemon;
+use super::terminal::{Progress, printable};
+use super::{Fatal, dumps};
+
+/// The longest time of `--for`.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The time limit of a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest response: 162,000 ports make some 100 MB.
+const MAX_BODY: u64 = 1 << 30;
+
+/// The address of an exporter, or the settings of sweeps.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SourceArgs {
+    /// Show only this fabric
+    #[arg(long = "fabric", value_name = "NAME")]
+    of_fabric: Option<String>,
+    /// Config file of the "serve" command
+    ///
+    /// Options override its keys.
+    #[arg(long = "config.file", value_name = "FILE")]
+    config_file: Option<PathBuf>,
+    /// Query a running exporter instead
+    ///
+    /// Address of the exporter, such as http://127.0.0.1:10315. A running exporter knows more than a
+    /// single sweep shows, because it has observed the links for longer.
+    #[arg(long, value_name = "URL", help_heading = "Remote exporter",
+          conflicts_with_all = sweep_options())]
+    pub url: Option<String>,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    fabric: FabricOptions,
+    #[command(flatten)]
+    path: PathOptions,
+}
+
+/// For how long is swept, or what is read instead.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OnceArgs {
+    /// Keep sweeping for this time [default: one sweep]
+    ///
+    /// Bit error ratios need several sweeps: a single sweep gives only counts and states. A
+    /// verdict of ok takes about 4 minutes at EDR and 10 minutes at NDR, where fewer errors are allowed.
+    #[arg(long = "for", value_name = "DURATION", conflicts_with = "url")]
+    watch_for: Option<HumanDuration>,
+    /// Judge dumps of other tools instead of sweeping
+    ///
+    /// Files or directories: db_csv, lst, net_dump, pm and cables of ibdiagnet2, and the output of ibnetdiscover,
+    /// iblinkinfo, ibqueryerrors and perfquery. Files of one directory complete each other. Two dumps with the same
+    /// counters give error rates. What a dump does not contain is unknown.
+    #[arg(long = "from", value_name = "PATH", num_args = 1.., conflicts_with_all = ["url", "watch_for"],
+          help_heading = "Dumps")]
+    from: Vec<PathBuf>,
+    /// Time between the dumps, if the files do not contain it
+    #[arg(long, value_name = "DURATION", requires = "from", help_heading = "Dumps")]
+    between: Option<HumanDuration>,
+}
+
+/// The options of a sweep of its own, each by itself: for a group clap would list all of its members in an error.
+fn sweep_options() -> Vec<Id> {
+    let options = FabricOptions::augment_args(PathOptions::augment_args(Command::new("links")));
+    let options = options.get_arguments().map(|option| option.get_id().clone());
+    options.chain([Id::from("config_file")]).collect()
+}
+
+/// The state of fabrics, as it is now or was at one time.
+#[derive(Debug)]
+pub struct FabricSource {
+    kind: Kind,
+    /// Only this fabric.
+    pub fabric: Option<String>,
+    history: Option<History>,
+    /// What was read, for standard error.
+    pub notes: Vec<String>,
+    /// What to do to get more.
+    pub hint: Option<&'static str>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Exporter(Box<Remote>),
+    Sweeps(Sweeps),
+    Dumps(SharedState),
+}
+
+/// Where events are.
+#[derive(Debug)]
+enum History {
+    Exporter(HistoryClient),
+    /// In a file in this folder, which is deleted in the end.
+    Own(TempDir),
+}
+
+fn bad_url(problem: String) -> Fatal {
+    Fatal::usage(format!("--url: {problem}"))
+}
+
+/// What to do after a single sweep.
+pub(super) const SINGLE_SWEEP: &str =
+    "for bit error ratios use --for 1m, or --url of a running exporter";
+
+impl SourceArgs {
+    /// An exporter, or sweeps that continue; the first one of each fabric has not ended yet.
+    fn start(self, longest: Duration) -> Result<FabricSource, Fatal> {
+        let fabric = self.of_fabric.clone();
+        let kind = match &self.url {
+            Some(url) => {
+                let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
+                Kind::Exporter(Box::new(remote))
+            }
+            None => {
+                let settings = Settings { history: None, ..self.settings()? };
+                Kind::Sweeps(Sweeps::start(settings, longest, true)?)
+            }
+        };
+        Ok(FabricSource { kind, fabric, history: None, notes: Vec::new(), hint: None })
+    }
+
+    /// The same with events: those of the exporter, or of what is swept from now on. Nothing is logged, because that
+    /// would garble a screen.
+    pub fn start_live(self, longest: Duration) -> Result<FabricSource, Fatal> {
+        if let Some(url) = &self.url {
+            let history = HistoryClient::new(url, &self.access).map_err(bad_url)?;
+            let source = self.start(longest)?;
+            return Ok(FabricSource { history: Some(History::Exporter(history)), ..source });
+        }
+        let fabric = self.of_fabric.clone();
+        let folder = TempDir::new();
+        let folder = folder.map_err(Fatal::failed_to("cannot create a temporary directory"))?;
+        // A temporary folder may be in memory.
+        let history = HistorySettings {
+            size: 64 << 20,
+            ..HistorySettings::new(folder.path().join("top.db"))
+        };
+        let settings = Settings { history: Some(history), ..self.settings()? };
+        let kind = Kind::Sweeps(Sweeps::start(settings, longest, false)?);
+        let history = Some(History::Own(folder));
+        Ok(FabricSource { kind, fabric, history, notes: Vec::new(), hint: None })
+    }
+
+    /// A state that is complete: dumps are evaluated, and each fabric was swept. With an interval, sweeps continue.
+    pub fn read(self, once: &OnceArgs, watch: Option<Duration>) -> Result<FabricSource, Fatal> {
+        if !once.from.is_empty() {
+            return self.read_dumps(once);
+        }
+        let length = once.watch_for.map(Duration::from).unwrap_or_default();
+        // Events are found by comparing sweeps: there have to be several in this time.
+        let longest = if length.is_zero() { watch.unwrap_or(Duration::MAX) } else { length / 4 };
+        let mut source = self.start(longest.max(Duration::from_secs(1)))?;
+        if let Kind::Sweeps(sweeps) = &mut source.kind {
+            let _progress = match length {
+                Duration::ZERO => Progress::start("discovering and sweeping the fabric", None),
+                length => Progress::start("sweeping the fabric", Some(length)),
+            };
+            sweeps.wait(length)?;
+            source.hint = (length.is_zero() && watch.is_none()).then_some(SINGLE_SWEEP);
+        }
+        Ok(source)
+    }
+
+    fn read_dumps(self, once: &OnceArgs) -> Result<FabricSource, Fatal> {
+        let read = dumps::read(&once.from, once.between.map(Duration::from))?;
+        let hint = match &*read {
+            [dump] if !dump.links.is_empty() => Some("for bit error ratios add a second dump"),
+            dumps if dumps.iter().all(|dump| dump.links.is_empty()) => {
+                Some("add a file with cables, such as the output of ibnetdiscover")
+            }
+            _ => None,
+        };
+        let (fabric, notes) = (self.of_fabric.clone(), dumps::notes(&read));
+        let board = SharedState::from(vec![dumps::judge(&read, &self.settings()?, |_| {})?]);
+        Ok(FabricSource { kind: Kind::Dumps(board), fabric, history: None, notes, hint })
+    }
+
+    /// The settings of `serve` for the requested fabrics only.
+    fn settings(self) -> Result<Settings, Fatal> {
+        let options = Options {
+            log: LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() },
+            path: self.path,
+            collector: CollectorOptions {
+                fabric: Some(true),
+                no_fabric: Some(false),
+                no_host: Some(true),
+                ..CollectorOptions::default()
+            },
+            fabric: self.fabric,
+            ..Options::default()
+        };
+        let mut settings =
+            Settings::load(options, self.config_file.as_deref()).map_err(Fatal::usage)?;
+        if let Some(wanted) = &self.of_fabric {
+            let names: Vec<_> = settings.fabrics.iter().map(|fabric| fabric.name.clone()).collect();
+            settings.fabrics.retain(|fabric| fabric.name == *wanted);
+            if settings.fabrics.is_empty() {
+                let names = names.join(", ");
+                let problem = format!("--fabric: unknown fabric {wanted:?}; known: {names}");
+                return Err(Fatal::usage(problem));
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// A place that a reference means: a node, or one of its ports.
+pub type Place = (Guid, Option<PortNumber>);
+
+impl FabricSource {
+    /// A model of the API: an exporter is queried for it; here `local` builds it.
+    pub fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        pairs: &[(&str, &str)],
+        local: impl FnOnce(&SharedState) -> T,
+    ) -> Result<T, Fatal> {
+        match &self.kind {
+            Kind::Exporter(remote) => request(remote, path, pairs),
+            Kind::Sweeps(sweeps) => Ok(local(&sweeps.seen.borrow())),
+            Kind::Dumps(board) => Ok(local(board)),
+        }
+    }
+
+    /// The name of an exporter, or what is read instead.
+    pub fn name(&self) -> &str {
+        match &self.kind {
+            Kind::Exporter(remote) => remote.name(),
+            Kind::Sweeps(_) => "own sweeps",
+            Kind::Dumps(_) => "dumps",
+        }
+    }
+
+    /// The recorded events; none before the first sweep.
+    pub fn history(&self) -> Result<Option<Box<dyn Source + '_>>, Fatal> {
+        Ok(match &self.history {
+            Some(History::Exporter(client)) => Some(Box::new(client.clone())),
+            Some(History::Own(folder)) => {
+                let file = folder.path().join("top.db");
+                if file.exists() { Some(Box::new(Reader::open(&file)?)) } else { None }
+            }
+            None => None,
+        })
+    }
+
+    /// Fails once a device of its own sweeps is gone.
+    pub fn check(&self) -> Result<(), Fatal> {
+        match &self.kind {
+            Kind::Sweeps(sweeps) if sweeps.seen.has_changed().is_err() => Err(device_lost()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The nodes and ports that a text means, in any of its spellings. An error if there are none.
+    pub fn places(&self, flag: &str, text: &str) -> Result<Vec<Place>, Fatal> {
+        let reference = Reference::new(text);
+        if let Some(LinkId(a, b)) = reference.link {
+            return Ok([a, b].map(|(guid, number)| (guid, Some(number))).to_vec());
+        }
+        let found = self.get("/api/v1/search", &[("q", text)], |board| search(board, text))?;
+        let places = places_of(&reference, &found, self.fabric.as_deref());
+        if places.is_empty() {
+            let mut problem = format!("{flag}: {text:?} not found in {}", self.name());
+            let similar: Vec<&str> = found.hits.iter().take(5).map(|hit| &*hit.name).collect();
+            if !similar.is_empty() {
+                problem = format!("{problem}; similar: {}", similar.join(", "));
+            }
+            return Err(Fatal::usage(printable(&problem)));
+        }
+        Ok(places)
+    }
+}
+
+/// The hits of a search that are what a reference means.
+fn places_of(reference: &Reference, found: &Search, fabric: Option<&str>) -> Vec<Place> {
+    let hits = found.hits.iter().filter(|hit| fabric.is_none_or(|fabric| fabric == hit.fabric));
+    let place = |hit: &crate::api::model::Hit| {
+        let guid: Guid = hit.id.parse().ok()?;
+        // A name that several nodes share begins the names of all of them.
+        let is_meant = hit.quality == "exact" || reference.is_node(&hit.name, guid);
+        match &*hit.kind {
+            "node" if is_meant => Some((guid, None)),
+            "port" if is_meant => {
+                let number = Reference::new(&hit.name).ports.first()?.number;
+                Some((guid, Some(number)))
+            }
+            _ => None,
+        }
+    };
+    hits.filter_map(place).collect()
+}
+
+/// Whether one of some places is this port.
+pub fn is_at(places: &[Place], (guid, port): End) -> bool {
+    places.iter().any(|(of, number)| *of == guid && number.is_none_or(|number| number == port))
+}
+
+/// Requests a model of an exporter.
+fn request<T: DeserializeOwned>(
+    remote: &Remote,
+    path: &str,
+    pairs: &[(&str, &str)],
+) -> Result<T, Fatal> {
+    let _progress = Progress::start(format!("waiting for {}", remote.name()), None);
+    let read = || {
+        let request = remote.get(path).query_pairs(pairs.iter().copied());
+        let mut response = request.call()?;
+        let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
+        Ok((response.status().as_u16(), body))
+    };
+    let (status, body) = read().map_err(|error: ureq::Error| {
+        let (name, reason) = (remote.name(), Remote::reason(&error));
+        Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
+    })?;
+    let advice = "--url must be the address of an exporter, such as http://127.0.0.1:10315";
+    let what = path.rsplit('/').find(|part| !part.starts_with("0x")).unwrap_or(path);
+    let problem = match status {
+        200 => match serde_json::from_slice(&body) {
+            Ok(model) => return Ok(model),
+            Err(error) => format!("the response is not a list of {what} ({error}): {advice}"),
+        },
+        401 => "login required: use https://USER@HOST and --source.password-file".into(),
+        // The exporter's own text says what is wrong with the request.
+        400 => one_line(&String::from_utf8_lossy(&body)),
+        status => format!("HTTP status {status}: {advice}"),
+    };
+    Err(Fatal::failed(format!("{}{path}: {problem}", remote.name())))
+}
+
+/// Sweeps of this process, on threads of their own. Nothing is recorded: that is up to a running exporter.
+#[derive(Debug)]
+struct Sweeps {
+    seen: watch::Receiver<SharedState>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Sweeps {
+    /// Starts to sweep, at intervals of at most `longest`, and to record if the settings say so.
+    fn start(mut settings: Settings, longest: Duration, logs: bool) -> Result<Self, Fatal> {
+        for fabric in &mut settings.fabrics {
+            *fabric = for_single_run(fabric, longest);
+        }
+        let mut daemon =
+            if logs { Daemon::new(&settings)? } else { Daemon::without_log(&settings)? };
+        let clock = Clock::start();
+        let open = |fabric_index| {
+            let (_, wire, monitor) = daemon.open(fabric_index, clock)?;
+            Ok((monitor, wire))
+        };
+        let ready = (0..settings.fabrics.len()).map(open).collect::<Result<Vec<_>, Fatal>>()?;
+        let (seen, stop, recorder) = daemon.into_observed();
+        let run = |(monitor, wire): (Monitor, Umad)| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                monitor.run(wire, || {
+                    // A daemon waits for its device to return; this run ends.
+                    stop.store(true, Ordering::Relaxed);
+                    Err::<Umad, _>("a single run does not wait for it")
+                });
+            })
+        };
+        let mut threads: Vec<_> = ready.into_iter().map(run).collect();
+        if let Some(recorder) = recorder {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime =
+                runtime.map_err(Fatal::failed_to("cannot start the runtime of the recorder"))?;
+            let seen = seen.clone();
+            threads.push(std::thread::spawn(move || recorder.run(seen, &runtime)));
+        }
+        Ok(Sweeps { seen, stop, threads })
+    }
+
+    /// Waits until each fabric was swept, and the time is over.
+    fn wait(&mut self, duration: Duration) -> Result<(), Fatal> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(Fatal::failed_to("cannot start the runtime"))?;
+        let seen = &mut self.seen;
+        runtime.block_on(async {
+            // An instant has a maximum.
+            let until = Instant::now() + duration.min(MAX_DURATION);
+            let is_swept = |fabric: &Arc<Observation>| fabric.stats.sweeps > 0;
+            let swept = seen.wait_for(|board| board.fabrics.iter().all(is_swept)).await;
+            swept.map_err(|_| device_lost())?;
+            while let Ok(news) = timeout_at(until, seen.changed()).await {
+                news.map_err(|_| device_lost())?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Drop for Sweeps {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A panic is on standard error.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn device_lost() -> Fatal {
+    Fatal::failed("the device was lost during the sweep (see the log): try again")
+}
+
+/// The settings of a fabric for a run of this process. Counters are not cleared: their values would be lost
+/// with this process, and be missing in the totals of a running exporter.
+fn for_single_run(fabric: &FabricSettings, longest: Duration) -> FabricSettings {
+    let interval = fabric.interval.min(longest);
+    FabricSettings { interval, clear_saturated: false, totals_from: None, ..fabric.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::Hit;
+    use crate::cli::Cli;
+    use clap::Parser;
+
+    #[test]
+    fn error_names_only_the_options_that_url_excludes() {
+        for (given, says) in [
+            (&["--fabric.hca=mlx5_0"][..], "'--fabric.hca <HCA>'"),
+            (&["--path.sysfs=/sys"], "'--path.sysfs <DIR>'"),
+            (&["--for=1m"], "'--for <DURATION>'"),
+            (&["--config.file=c.yml"], "'--config.file <FILE>'"),
+        ] {
+            let url = ["fabric-exporter", "links", "--url=http://127.0.0.1:10315"];
+            let error = Cli::try_parse_from([&url[..], given].concat()).unwrap_err().to_string();
+            let line = format!("error: the argument '--url <URL>' cannot be used with {says}");
+            assert_eq!(error.lines().next(), Some(&*line), "{error}");
+            assert!(!error.contains("--fabric.gmp-window"), "{error}");
+        }
+    }
+
+    #[test]
+    fn single_run_does_not_clear_counters() {
+        let fabric = FabricOptions { clear_saturated: Some(true), ..FabricOptions::default() };
+        let options = Options { fabric, ..Options::default() };
+        let settings = Settings::load(options, None).unwrap();
+        let fabric = &settings.fabrics[0];
+        assert!(fabric.clear_saturated);
+        assert!(!for_single_run(fabric, Duration::MAX).clear_saturated);
+        assert_eq!(for_single_run(fabric, Duration::MAX).interval, fabric.interval);
+        let short = Duration::from_secs(2);
+        assert_eq!(for_single_run(fabric, short).interval, short);
+    }
+
+    #[test]
+    fn places_are_exact_hits_and_all_nodes_of_a_shared_name() {
+        let hit = |kind: &'static str, name: &str, guid: u64, quality: &'static str| Hit {
+            kind: kind.into(),
+            fabric: "f".into(),
+            name: name.into(),
+            id: Guid(guid).to_string(),
+            quality: quality.into(),
+            ..Hit::default()
+        };
+        let hits = vec![
+            hit("node", "Q2#a1b2c3", 0xa1_b2c3, "prefix"),
+            hit("node", "Q2-x", 2, "prefix"),
+            hit("port", "host port 3", 4, "exact"),
+            Hit { fabric: "g".into(), ..hit("node", "Q2", 5, "exact") },
+        ];
+        let found = Search { found: hits.len(), hits, ..Search::default() };
+        let places = |fabric| places_of(&Reference::new("q2"), &found, fabric);
+        let of_f = [(Guid(0xa1_b2c3), None), (Guid(4), Some(3))];
+        assert_eq!(places(Some("f")), of_f);
+        assert_eq!(places(None)[2], (Guid(5), None));
+        assert!(is_at(&of_f, (Guid(4), 3)) && !is_at(&of_f, (Guid(4), 1)));
+        assert!(is_at(&of_f, (Guid(0xa1_b2c3), 7)) && !is_at(&of_f, (Guid(9), 3)));
+    }
+}

@@ -1,0 +1,671 @@
+//! Draws `top`: a header, a view or the ports of a link, and the keys.
+
+use std::time::SystemTime;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Row, Table, TableState};
+
+use crate::api::model::{
+    BusyLink, Label, Link, LinkDetail, Overview, Port, Region, Verdicts, verdict_from,
+};
+use crate::cli::links::{rate, reason};
+use crate::cli::list::count_of;
+use crate::cli::ports::percent;
+use crate::cli::terminal::{printable, wrap};
+use crate::pages::components::traffic as bit_rate;
+use fabric_history::local_clock::LocalClock;
+use fabric_history::model::Event;
+use ib_health::Verdict;
+use ib_mad::label::{abbreviate, grouped, plural};
+
+use super::app::{App, Mode, Tab, Target};
+use super::fetch::{Body, Deltas};
+
+/// Smaller terminals show only a note.
+const MIN_SIZE: (u16, u16) = (40, 8);
+
+/// The lines below a table with the text of the selected row in full.
+const TEXT: u16 = 5;
+
+const KEYS: [(&str, &str); 12] = [
+    ("1 2 3 4, Tab", "view: cables, traffic, congestion, events"),
+    ("Up Down, j k", "select a row"),
+    ("PgUp PgDn Space", "a page up or down"),
+    ("Home End, g G", "the first or the last row"),
+    ("Enter", "the ports of the selected row"),
+    ("Esc", "back; in a view, remove the filter"),
+    ("s", "next order"),
+    ("/", "filter: a part of a name, a GUID, LID, port or link"),
+    ("f", "next fabric"),
+    ("p", "pause, continue"),
+    ("?", "this help"),
+    ("q, Ctrl-C", "end"),
+];
+
+/// Colors, or none.
+#[derive(Clone, Copy)]
+struct Palette(bool);
+
+impl Palette {
+    fn color(self, color: Color) -> Style {
+        if self.0 { Style::new().fg(color) } else { Style::new() }
+    }
+
+    fn verdict(self, label: &str) -> Style {
+        match verdict_from(label) {
+            Some(Verdict::Bad) => self.color(Color::Red).add_modifier(Modifier::BOLD),
+            Some(Verdict::Watch) => self.color(Color::Yellow),
+            Some(Verdict::Ok) => self.color(Color::Green),
+            _ => Style::new(),
+        }
+    }
+
+    fn dim(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+}
+
+/// Draws the whole screen.
+pub fn draw(frame: &mut Frame<'_>, app: &mut App, colors: bool) {
+    let (area, palette) = (frame.area(), Palette(colors));
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+        let (columns, rows) = MIN_SIZE;
+        frame.render_widget(Line::raw(format!("too small: {columns}x{rows} needed")), area);
+        return;
+    }
+    let rows = [Constraint::Length(3), Constraint::Fill(1), Constraint::Length(1)];
+    let [head, body, foot] = Layout::vertical(rows).areas(area);
+    header(frame, app, palette, head);
+    match &app.data {
+        None => {
+            let text = format!("waiting for {}", app.source);
+            frame.render_widget(Line::styled(text, palette.dim()), body);
+        }
+        Some(_) => view(frame, app, palette, body),
+    }
+    footer(frame, app, palette, foot);
+    if app.mode == Mode::Help {
+        help(frame, palette, body);
+    }
+}
+
+fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
+    let [first, second, third] = Layout::vertical([Constraint::Length(1); 3]).areas(area);
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let overview = app.data.as_ref().map(|data| &data.overview);
+    let mut line = vec![Span::styled("fabric-exporter top  ", bold), Span::raw(&*app.source)];
+    if let Some(fabric) = &app.wish.fabric {
+        line.push(Span::raw(format!("  fabric {}", printable(fabric))));
+    }
+    line.extend(overview.map(|overview| Span::raw(format!("  {}", swept(overview)))));
+    frame.render_widget(Line::from(line), first);
+    match (&app.problem, overview) {
+        (Some(problem), _) => {
+            let style = palette.color(Color::Red).add_modifier(Modifier::BOLD);
+            let since = app.updated.map(|at| format!(" (data of {})", clock_time(at)));
+            let text = format!("{}{}", printable(problem), since.unwrap_or_default());
+            frame.render_widget(Line::styled(text, style), second);
+        }
+        (None, Some(overview)) => frame.render_widget(totals(overview, palette), second),
+        (None, None) => {}
+    }
+    let mut tabs = Vec::new();
+    for (index, tab) in Tab::ALL.into_iter().enumerate() {
+        let is_shown = tab == app.wish.tab && app.wish.target.is_none();
+        let style =
+            if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        tabs.push(Span::styled(format!(" {} {} ", index + 1, tab.label()), style));
+    }
+    if app.wish.is_paused {
+        tabs.push(Span::styled("  paused", palette.color(Color::Yellow)));
+    }
+    if let Some(order) = app.order() {
+        tabs.push(Span::styled(format!("  by {order}"), palette.dim()));
+    }
+    if !app.wish.filter.is_empty() {
+        tabs.push(Span::raw(format!("  filter: {}", printable(&app.wish.filter))));
+    }
+    frame.render_widget(Line::from(tabs), third);
+}
+
+/// How old the latest sweep is.
+fn swept(overview: &Overview) -> String {
+    let ends =
+        overview.fabrics.iter().filter_map(|fabric| fabric.sweep.as_ref()?.ended_at.as_ref());
+    let Some(latest) = ends.max() else { return "not swept yet".into() };
+    let Ok(at) = humantime::parse_rfc3339(latest) else { return String::new() };
+    // A simulated clock may be ahead.
+    let age = SystemTime::now().duration_since(at).unwrap_or_default().as_secs();
+    format!("swept {age} s ago")
+}
+
+fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
+    if overview.fabrics.is_empty() {
+        return Line::raw("this exporter does not sweep a fabric");
+    }
+    let verdicts = overview.fabrics.iter().map(|fabric| fabric.verdicts);
+    let verdicts = verdicts.fold(Verdicts::default(), Verdicts::and);
+    let mut spans = Vec::new();
+    for (verdict, count) in verdicts.worst_first() {
+        let label = verdict.label();
+        let style = if count > 0 { palette.verdict(label) } else { Style::new() };
+        spans.push(Span::styled(count_of(&verdicts, verdict, count), style));
+        spans.push(Span::raw("  "));
+    }
+    let kinds = overview.fabrics.iter().flat_map(|fabric| &fabric.nodes);
+    let (nodes, down) = kinds.fold((0, 0), |sum, kind| (sum.0 + kind.nodes, sum.1 + kind.down));
+    spans.push(Span::raw(format!("| {}", plural(nodes, "node"))));
+    if down > 0 {
+        spans.push(Span::styled(format!(", {down} down"), palette.verdict("bad")));
+    }
+    let regions: usize = overview.fabrics.iter().map(|fabric| fabric.regions).sum();
+    if regions > 0 {
+        let style = palette.color(Color::Yellow);
+        spans.push(Span::styled(format!(" | congestion: {}", grouped(regions)), style));
+    }
+    let sweeps = overview.fabrics.iter().filter_map(|fabric| fabric.sweep.as_ref());
+    let failing: Vec<String> =
+        sweeps.flat_map(|sweep| &sweep.failing).map(|label| label.to_string()).collect();
+    if !failing.is_empty() {
+        let text = format!(" | failing: {}", failing.join(", "));
+        spans.push(Span::styled(text, palette.verdict("bad")));
+    }
+    Line::from(spans)
+}
+
+fn footer(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
+    let line = match (&app.mode, &app.wish.target) {
+        (Mode::Filter(text), _) => {
+            let hint = Span::styled("  Enter: apply  Esc: cancel", palette.dim());
+            Line::from(vec![Span::raw(format!("filter: {}_", printable(text))), hint])
+        }
+        (_, Some(_)) => {
+            keys(&[("Esc", "back"), ("↑↓", "scroll"), ("p", "pause"), ("?", "help"), ("q", "quit")])
+        }
+        (_, None) => keys(&[
+            ("1-4", "view"),
+            ("↑↓", "row"),
+            ("Enter", "ports"),
+            ("s", "sort"),
+            ("/", "filter"),
+            ("p", "pause"),
+            ("?", "help"),
+            ("q", "quit"),
+        ]),
+    };
+    frame.render_widget(line, area);
+}
+
+fn keys(keys: &[(&'static str, &'static str)]) -> Line<'static> {
+    let reversed = Style::new().add_modifier(Modifier::REVERSED);
+    let spans = keys
+        .iter()
+        .flat_map(|(key, what)| [Span::styled(*key, reversed), Span::raw(format!(" {what}  "))]);
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+fn help(frame: &mut Frame<'_>, palette: Palette, area: Rect) {
+    let height = area.height.min(KEYS.len() as u16);
+    let area = Rect { height, ..area };
+    frame.render_widget(Clear, area);
+    for ((key, what), row) in KEYS.iter().zip(area.rows()) {
+        let key = Span::styled(format!("  {key:<17}"), palette.color(Color::Cyan));
+        frame.render_widget(Line::from(vec![key, Span::raw(*what)]), row);
+    }
+}
+
+fn view(frame: &mut Frame<'_>, app: &mut App, palette: Palette, area: Rect) {
+    // While a new answer is on its way, the screen shows the one before.
+    let Some(data) = &app.data else { return };
+    let selected = app.selected;
+    let has_text = matches!(data.body, Body::Cables(_) | Body::Events(..)) && area.height >= 14;
+    let parts = [Constraint::Fill(1), Constraint::Length(if has_text { TEXT } else { 0 })];
+    let [rows, below] = Layout::vertical(parts).areas(area);
+    match &data.body {
+        Body::Cables(links) => {
+            cables(frame, links, selected, palette, rows);
+            if let Some(link) = links.get(selected) {
+                explain_link(frame, link, palette, below);
+            }
+        }
+        Body::Traffic(links) => traffic(frame, links, selected, palette, area),
+        Body::Congestion(regions) => congestion(frame, regions, selected, palette, area),
+        Body::Events(events, problem) => {
+            list_events(frame, events, problem.as_deref(), selected, palette, rows);
+            if let Some(event) = events.get(selected) {
+                let title = format!("{}, {}", event.place, event.kind.replace('_', " "));
+                explain(frame, &title, &event.text, None, palette, below);
+            }
+        }
+        Body::Detail(detail, deltas) => ports(frame, detail, deltas, selected, palette, area),
+    }
+    app.page = usize::from(rows.height.saturating_sub(1)).max(1);
+    let is_loading = match (&app.wish.target, &data.body) {
+        (Some(target), Body::Detail(detail, _)) => {
+            matches!(target, Target::Link(_, id) if id.to_string() != detail.link.link)
+        }
+        (Some(_), _) | (None, Body::Detail(..)) => true,
+        (None, body) => {
+            let of = match body {
+                Body::Cables(_) | Body::Detail(..) => Tab::Cables,
+                Body::Traffic(_) => Tab::Traffic,
+                Body::Congestion(_) => Tab::Congestion,
+                Body::Events(..) => Tab::Events,
+            };
+            of != app.wish.tab
+        }
+    };
+    if is_loading {
+        frame.render_widget(Clear, area);
+        frame.render_widget(Line::styled("loading", palette.dim()), area);
+    }
+}
+
+/// A row of a table: its style, and its cells.
+type Cells = (Style, Vec<String>);
+
+/// A table whose name columns share what the others leave.
+fn table(
+    frame: &mut Frame<'_>,
+    columns: &[(&'static str, Constraint)],
+    rows: Vec<Cells>,
+    selected: usize,
+    empty: &str,
+    area: Rect,
+) {
+    if rows.is_empty() {
+        frame.render_widget(Line::raw(printable(empty)), area);
+        return;
+    }
+    let rows = rows.into_iter().map(|(style, cells)| {
+        let cells = cells.into_iter().enumerate().map(|(index, cell)| {
+            let style = if index == 0 { style } else { Style::new() };
+            Span::styled(printable(&cell), style)
+        });
+        Row::new(cells.collect::<Vec<_>>())
+    });
+    let head = Row::new(columns.iter().map(|(head, _)| *head))
+        .style(Style::new().add_modifier(Modifier::BOLD));
+    let table = Table::new(rows, columns.iter().map(|(_, width)| *width))
+        .header(head)
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let mut state = TableState::default().with_selected(Some(selected));
+    // The selected row stays in the middle third of a long list.
+    let visible = usize::from(area.height.saturating_sub(1));
+    *state.offset_mut() = selected.saturating_sub(visible * 2 / 3);
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+/// The width of a column of names: as wide as its longest name, and at most `most`.
+fn name_width<'a>(names: impl Iterator<Item = &'a String>, most: usize) -> usize {
+    names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(5, most.max(5))
+}
+
+fn cables(frame: &mut Frame<'_>, links: &[Link], selected: usize, palette: Palette, area: Rect) {
+    let labels: Vec<[String; 2]> =
+        links.iter().map(|link| link.ends.each_ref().map(|end| end.label())).collect();
+    let most = usize::from(area.width.saturating_sub(24)) / 3;
+    let widths = [0, 1].map(|end| name_width(labels.iter().map(|it| &it[end]), most));
+    let columns = [
+        ("VERDICT", Constraint::Length(8)),
+        ("END A", Constraint::Length(widths[0] as u16)),
+        ("END B", Constraint::Length(widths[1] as u16)),
+        ("RATE", Constraint::Length(7)),
+        ("REASON", Constraint::Fill(1)),
+    ];
+    let rows = links.iter().zip(&labels).map(|(link, [a, b])| {
+        let cells = vec![
+            Verdict::word(&link.verdict).to_owned(),
+            abbreviate(a, widths[0]),
+            abbreviate(b, widths[1]),
+            rate(link.width.as_deref(), link.speed.as_deref()),
+            reason(link),
+        ];
+        (palette.verdict(&link.verdict), cells)
+    });
+    table(frame, &columns, rows.collect(), selected, "no links", area);
+}
+
+/// Everything that is known of why a link has its verdict, and what to do.
+fn explain_link(frame: &mut Frame<'_>, link: &Link, palette: Palette, area: Rect) {
+    let [a, b] = link.ends.each_ref().map(|end| end.label());
+    let since = link.since.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
+    let verdict = Verdict::word(&link.verdict);
+    let since = since.map(|at| format!(", {verdict} since {}", clock_time(at)));
+    let title = format!("{a} – {b}{}", since.unwrap_or_default());
+    let evidence: Vec<&str> = link.reasons.iter().map(|reason| &*reason.evidence).collect();
+    let text = if evidence.is_empty() { reason(link) } else { evidence.join("; ") };
+    let repair = link.repair.as_ref().map(|repair| format!("First: {}", repair.description));
+    explain(frame, &title, &text, repair, palette, area);
+}
+
+/// A text in full: its title, as many lines as there is room for, and what to do.
+fn explain(
+    frame: &mut Frame<'_>,
+    title: &str,
+    text: &str,
+    advice: Option<String>,
+    palette: Palette,
+    area: Rect,
+) {
+    let width = usize::from(area.width);
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let room = usize::from(area.height).saturating_sub(2 + usize::from(advice.is_some()));
+    let mut lines =
+        vec![Line::styled("─".repeat(width), palette.dim()), Line::styled(printable(title), bold)];
+    lines.extend(wrap(text, width).into_iter().take(room).map(Line::raw));
+    lines.extend(advice.map(|advice| Line::styled(printable(&advice), palette.color(Color::Cyan))));
+    for (line, row) in lines.into_iter().zip(area.rows()) {
+        frame.render_widget(line, row);
+    }
+}
+
+fn traffic(
+    frame: &mut Frame<'_>,
+    links: &[BusyLink],
+    selected: usize,
+    palette: Palette,
+    area: Rect,
+) {
+    let labels: Vec<[String; 2]> =
+        links.iter().map(|link| [link.from.label(), link.to.label()]).collect();
+    let most = usize::from(area.width.saturating_sub(40)) / 2;
+    let widths = [0, 1].map(|end| name_width(labels.iter().map(|it| &it[end]), most));
+    let columns = [
+        ("USED", Constraint::Length(6)),
+        ("FROM", Constraint::Length(widths[0] as u16)),
+        ("TO", Constraint::Length(widths[1] as u16)),
+        ("RATE", Constraint::Length(10)),
+        ("WAIT", Constraint::Length(6)),
+        ("", Constraint::Fill(1)),
+    ];
+    let rows = links.iter().zip(&labels).map(|(link, [from, to])| {
+        let used = link.flow.utilization;
+        let style = match used {
+            used if used >= 0.9 => palette.color(Color::Yellow),
+            _ => Style::new(),
+        };
+        let cells = vec![
+            percent(used),
+            abbreviate(from, widths[0]),
+            abbreviate(to, widths[1]),
+            bit_rate(link.flow.bytes_per_second),
+            link.wait_ratio.map(percent).unwrap_or_default(),
+            bar(used),
+        ];
+        (style, cells)
+    });
+    let empty = "no traffic known: rates need two sweeps";
+    table(frame, &columns, rows.collect(), selected, empty, area);
+}
+
+/// A share as a bar of ten characters, which every terminal has.
+fn bar(share: f32) -> String {
+    let full = (share.clamp(0.0, 1.0) * 10.0).round() as usize;
+    format!("[{:<10}]", "|".repeat(full))
+}
+
+fn congestion(
+    frame: &mut Frame<'_>,
+    regions: &[Region],
+    selected: usize,
+    palette: Palette,
+    area: Rect,
+) {
+    let labels: Vec<String> = regions.iter().map(|region| region.root.label()).collect();
+    let most = usize::from(area.width.saturating_sub(48));
+    let width = name_width(labels.iter(), most);
+    let columns = [
+        ("LEVEL", Constraint::Length(7)),
+        ("ROOT", Constraint::Length(width as u16)),
+        ("CAUSE", Constraint::Length(13)),
+        ("PORTS", Constraint::Length(6)),
+        ("WAIT", Constraint::Length(6)),
+        ("SINCE", Constraint::Fill(1)),
+    ];
+    let rows = regions.iter().zip(&labels).map(|(region, label)| {
+        let style = palette.color(if region.level == "high" { Color::Red } else { Color::Yellow });
+        let since = region.since.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
+        let cells = vec![
+            region.level.to_string(),
+            abbreviate(label, width),
+            region.cause.replace('_', " "),
+            region.ports.to_string(),
+            region.wait_ratio.map(percent).unwrap_or_default(),
+            since.map(clock_time).unwrap_or_default(),
+        ];
+        (style, cells)
+    });
+    table(frame, &columns, rows.collect(), selected, "no congestion", area);
+}
+
+fn list_events(
+    frame: &mut Frame<'_>,
+    events: &[Event],
+    problem: Option<&str>,
+    selected: usize,
+    palette: Palette,
+    area: Rect,
+) {
+    let most = usize::from(area.width.saturating_sub(28)) / 2;
+    let places: Vec<String> = events.iter().map(|event| event.place.clone()).collect();
+    let width = name_width(places.iter(), most);
+    let columns = [
+        ("TIME", Constraint::Length(8)),
+        ("KIND", Constraint::Length(18)),
+        ("PLACE", Constraint::Length(width as u16)),
+        ("EVENT", Constraint::Fill(1)),
+    ];
+    let rows = events.iter().map(|event| {
+        let cells = vec![
+            clock_time(event.at),
+            event.kind.clone(),
+            abbreviate(&event.place, width),
+            event.text.clone(),
+        ];
+        (palette.dim(), cells)
+    });
+    let empty = problem.unwrap_or("no events in the last hour");
+    table(frame, &columns, rows.collect(), selected, empty, area);
+}
+
+fn clock_time(at: SystemTime) -> String {
+    LocalClock::now().format_time(at)
+}
+
+/// Both ports of a link side by side, with what their counters counted since the reading before.
+fn ports(
+    frame: &mut Frame<'_>,
+    detail: &LinkDetail,
+    deltas: &[Deltas; 2],
+    from: usize,
+    palette: Palette,
+    area: Rect,
+) {
+    let [a, b] = &detail.ports;
+    let width = usize::from(area.width);
+    let verdict = Verdict::word(&detail.link.verdict);
+    let why: Vec<&str> = detail.link.reasons.iter().map(|reason| &*reason.evidence).collect();
+    let mut lines = vec![Line::from(vec![
+        Span::styled(format!("{verdict}  "), palette.verdict(&detail.link.verdict)),
+        Span::raw(printable(&format!("{} – {}", a.name.label(), b.name.label()))),
+    ])];
+    lines.extend(
+        wrap(&why.join("; "), width).into_iter().filter(|line| !line.is_empty()).map(Line::raw),
+    );
+    lines.extend(detail.link.repair.as_ref().map(|repair| {
+        Line::styled(
+            printable(&format!("First: {}", repair.description)),
+            palette.color(Color::Cyan),
+        )
+    }));
+    // The longest names of usual counters have 27 characters.
+    let name = 28.min(width * 7 / 20);
+    let column = (width.saturating_sub(name + 2)) / 2;
+    let row = |head: &str, cells: [String; 2]| {
+        let cells = cells.map(|cell| format!("{:<column$}", abbreviate(&printable(&cell), column)));
+        format!("{:<name$} {} {}", abbreviate(head, name), cells[0], cells[1])
+    };
+    let heads = [a, b].map(|port| abbreviate(&port.name.label(), column));
+    lines.push(Line::styled(row("", heads), Style::new().add_modifier(Modifier::BOLD)));
+    let facts: [(&str, fn(&Port) -> String); 8] = [
+        ("state", |port| text(port.state.as_ref())),
+        ("rate", |port| rate(port.width.as_deref(), port.speed.as_deref())),
+        ("FEC", |port| text(port.fec.as_ref())),
+        ("module", |port| {
+            port.module
+                .as_ref()
+                .map(|it| format!("{} {}", it.part_number, it.serial_number))
+                .unwrap_or_default()
+        }),
+        ("sent", |port| flow(port.tx)),
+        ("received", |port| flow(port.rx)),
+        ("wait", |port| port.wait_ratio.map(percent).unwrap_or_default()),
+        ("bit error ratio", |port| {
+            let ratios = port.bit_errors.windows.iter().filter_map(|window| window.ratio);
+            ratios.reduce(f64::max).map(|ratio| format!("{ratio:.1e}")).unwrap_or_default()
+        }),
+    ];
+    for (head, fact) in facts {
+        let cells = [fact(a), fact(b)];
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            lines.push(Line::raw(row(head, cells)));
+        }
+    }
+    // Errors first: corrected ones are normal.
+    let place = |name: &'_ Label| (!is_error(name), name.clone());
+    let names = [a, b].into_iter().flat_map(|port| port.counters.keys());
+    let names: std::collections::BTreeMap<(bool, Label), &Label> =
+        names.map(|name| (place(name), name)).collect();
+    for counter in names.into_values() {
+        let cells = [0, 1].map(|index| {
+            let port = &detail.ports[index];
+            let Some(count) = port.counters.get(counter) else { return String::new() };
+            let by = deltas[index].get(counter).map(|by| format!(" (+{})", grouped(by)));
+            format!("{}{}", grouped(count), by.unwrap_or_default())
+        });
+        let is_known =
+            detail.ports.iter().any(|port| port.counters.get(counter).is_some_and(|it| *it > 0));
+        if is_known {
+            let is_error = is_error(counter);
+            let style = if is_error { palette.color(Color::Yellow) } else { Style::new() };
+            lines.push(Line::styled(row(counter, cells), style));
+        }
+    }
+    let first = from.min(lines.len().saturating_sub(usize::from(area.height)));
+    for (line, row) in lines.into_iter().skip(first).zip(area.rows()) {
+        frame.render_widget(line, row);
+    }
+}
+
+fn is_error(counter: &str) -> bool {
+    use ib_mad::counter::{CounterKind, TABLE};
+    let row = TABLE.iter().find(|row| row.metric == counter);
+    row.is_some_and(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link))
+        && !counter.starts_with("fec_corrected_")
+}
+
+fn text(label: Option<&Label>) -> String {
+    label.map(ToString::to_string).unwrap_or_default()
+}
+
+fn flow(flow: Option<crate::api::model::Flow>) -> String {
+    flow.map(|it| format!("{} {}", bit_rate(it.bytes_per_second), percent(it.utilization)))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::{End, LinkReason, SuggestedRepair};
+    use crate::cli::top::fetch::{Answer, Data};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn screen(app: &mut App, width: u16, height: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, app, true)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let line =
+            |row: u16| (0..width).map(|column| buffer[(column, row)].symbol()).collect::<String>();
+        (0..height).map(|row| line(row).trim_end().to_owned()).collect()
+    }
+
+    fn app(body: Body) -> App {
+        let mut app = App::new("http://127.0.0.1:10315");
+        let wish = app.wish.clone();
+        let data = Data { body, ..Data::default() };
+        app.take(Answer { wish, result: Ok(data) }).unwrap();
+        app
+    }
+
+    fn bad() -> Link {
+        let end = |node: &str, port| End { node: node.into(), port, ..End::default() };
+        let evidence =
+            "went down 3 times, for 44 s in all, and 1.5e-12 of the bits are wrong\u{1b}[2J";
+        Link {
+            verdict: "bad".into(),
+            ends: [end("leaf-0-1", 9), end("a-host-with-a-very-long-name.example.org mlx5_0", 1)],
+            reasons: vec![LinkReason { evidence: evidence.into(), ..LinkReason::default() }],
+            repair: Some(SuggestedRepair {
+                description: "Reseat the cable and clean its ends.".into(),
+                ..SuggestedRepair::default()
+            }),
+            width: Some("4x".into()),
+            speed: Some("NDR".into()),
+            ..Link::default()
+        }
+    }
+
+    #[test]
+    fn worst_cable_has_its_evidence_and_repair_at_80x24() {
+        let lines = screen(&mut app(Body::Cables(vec![bad()])), 80, 24);
+        let row = lines.iter().find(|line| line.starts_with("bad ")).unwrap();
+        assert!(row.contains("leaf-0-1 port 9") && row.contains("4x NDR"), "{row}");
+        assert!(row.contains("a-hos") && row.contains("…"), "{row}");
+        let text = lines.join("\n");
+        assert!(
+            text.contains("for 44 s in all, and 1.5e-12 of the bits are wrong\u{fffd}[2J"),
+            "{text}"
+        );
+        assert!(text.contains("First: Reseat the cable and clean its ends."), "{text}");
+        assert!(lines[23].ends_with("q quit"), "{text}");
+    }
+
+    #[test]
+    fn any_size_and_view_can_be_drawn() {
+        let bodies: [fn() -> Body; 5] = [
+            || Body::Cables(vec![bad(); 50]),
+            || Body::Traffic(vec![BusyLink::default(); 3]),
+            || Body::Congestion(vec![Region::default()]),
+            || Body::Events(Vec::new(), Some("no history".into())),
+            || Body::Detail(Box::default(), Default::default()),
+        ];
+        for (body, tab) in bodies.iter().zip([
+            Tab::Cables,
+            Tab::Traffic,
+            Tab::Congestion,
+            Tab::Events,
+            Tab::Cables,
+        ]) {
+            for (width, height) in [(1, 1), (39, 30), (40, 8), (80, 24), (300, 5), (300, 90)] {
+                let mut app = app(body());
+                app.wish.tab = tab;
+                app.selected = 40;
+                for mode in [Mode::Normal, Mode::Help, Mode::Filter("leaf".into())] {
+                    app.mode = mode;
+                    screen(&mut app, width, height);
+                }
+            }
+        }
+        assert!(screen(&mut app(bodies[0]()), 39, 24)[0].starts_with("too small: 40x8"));
+    }
+
+    #[test]
+    fn share_is_a_bar_of_ten() {
+        assert_eq!([0.0, 0.51, 7.0].map(bar), ["[          ]", "[|||||     ]", "[||||||||||]"]);
+    }
+}

@@ -1,0 +1,357 @@
+//! What `top` shows, requested from an exporter or from own sweeps: only what is on the screen.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, SystemTime};
+
+use crate::api::links::worst;
+use crate::api::model::{
+    BusyLink, Label, Link, LinkDetail, Links, Overview, PortName, Region, Traffics,
+};
+use crate::api::overview::overview;
+use crate::api::ports::{link_by_id, node_by_guid};
+use crate::api::traffic::traffics;
+use crate::api::{Filter, LINKS, TRAFFIC};
+use crate::cli::Fatal;
+use crate::cli::source::{FabricSource, Place, SourceArgs, is_at};
+use fabric_history::model::{Event, Window};
+use fabric_history::source::{Cursor, EventFilter, Page};
+use ib_fabric::reference::Reference;
+use ib_fabric::topology::{End, LinkId};
+
+use super::app::{Tab, Target, Wish};
+
+/// How many rows a view has: more do not help a person, and would cost the exporter time.
+pub const MAX_ROWS: usize = 100;
+
+/// How far back events are listed.
+const EVENTS_SINCE: Duration = Duration::from_secs(3600);
+
+/// A page is some 250 kB.
+const EVENTS_PER_PAGE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
+
+/// How many events are kept: a filter may select few of them.
+const MAX_EVENTS: usize = 5_000;
+
+/// The answer to a wish.
+#[derive(Debug)]
+pub struct Answer {
+    pub wish: Wish,
+    pub result: Result<Data, Fatal>,
+}
+
+/// What is shown.
+#[derive(Debug, Default)]
+pub struct Data {
+    pub overview: Overview,
+    pub body: Body,
+}
+
+/// The rows of a view.
+#[derive(Debug)]
+pub enum Body {
+    /// The worst links.
+    Cables(Vec<Link>),
+    /// The busiest directions of links.
+    Traffic(Vec<BusyLink>),
+    /// Congestion regions.
+    Congestion(Vec<Region>),
+    /// Events, the latest first; or why there are none.
+    Events(Vec<Event>, Option<String>),
+    /// A link with both ports, and what each counter counted since the reading before.
+    Detail(Box<LinkDetail>, [Deltas; 2]),
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Body::Cables(Vec::new())
+    }
+}
+
+/// Increases of counters by their names.
+pub type Deltas = BTreeMap<Label, u64>;
+
+/// The counters of a port at its latest reading, and their increases since the one before.
+#[derive(Debug, Default)]
+struct Seen {
+    read_at: Option<String>,
+    counters: BTreeMap<Label, u64>,
+    deltas: Deltas,
+}
+
+impl Seen {
+    /// Compares a reading with the one before; the same reading again changes nothing.
+    fn update(&mut self, read_at: Option<&String>, counters: &BTreeMap<Label, u64>) -> Deltas {
+        if self.read_at.as_ref() != read_at {
+            let increase = |(name, count): (&Label, &u64)| {
+                let before = self.counters.get(name)?;
+                Some((name.clone(), count.checked_sub(*before).filter(|by| *by > 0)?))
+            };
+            self.deltas = counters.iter().filter_map(increase).collect();
+            (self.read_at, self.counters) = (read_at.cloned(), counters.clone());
+        }
+        self.deltas.clone()
+    }
+}
+
+/// Requests what is wished, again and again.
+#[derive(Debug)]
+pub struct Fetcher {
+    source: FabricSource,
+    /// The events of complete pages, the earliest first.
+    events: VecDeque<Event>,
+    /// The end of these.
+    after: Option<Cursor>,
+    /// The events of the last page.
+    latest: Vec<Event>,
+    /// The ports whose details are shown.
+    seen: BTreeMap<(String, u8), Seen>,
+}
+
+impl Fetcher {
+    /// Connects to the exporter, or starts to sweep.
+    pub fn new(args: SourceArgs, pause: Duration) -> Result<Self, Fatal> {
+        let source = args.start_live(pause)?;
+        let (events, latest, after) = (VecDeque::new(), Vec::new(), None);
+        Ok(Fetcher { source, events, after, latest, seen: BTreeMap::new() })
+    }
+
+    /// The name of the source.
+    pub fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    /// Answers the latest wish at once and then at intervals, until the receiver of answers is gone.
+    pub fn run(mut self, wished: &Receiver<Wish>, answers: &Sender<Answer>, pause: Duration) {
+        let Ok(mut wish) = wished.recv() else { return };
+        loop {
+            while let Ok(later) = wished.try_recv() {
+                wish = later;
+            }
+            if !wish.is_paused {
+                let result = self.fetch(&wish);
+                if answers.send(Answer { wish: wish.clone(), result }).is_err() {
+                    return;
+                }
+            }
+            match wished.recv_timeout(pause) {
+                Ok(later) => wish = later,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn fetch(&mut self, wish: &Wish) -> Result<Data, Fatal> {
+        self.source.check()?;
+        let mut overview: Overview = self.source.get("/api/v1/overview", &[], overview)?;
+        if let Some(fabric) = wish.fabric.as_ref().or(self.source.fabric.as_ref()) {
+            overview.fabrics.retain(|it| it.fabric == *fabric);
+        }
+        let body = match &wish.target {
+            Some(target) => self.detail(target)?,
+            None => self.rows(wish, &overview)?,
+        };
+        Ok(Data { overview, body })
+    }
+
+    fn rows(&mut self, wish: &Wish, overview: &Overview) -> Result<Body, Fatal> {
+        let selected = Selected::new(&self.source, &wish.filter);
+        let limit = MAX_ROWS.to_string();
+        let mut pairs = vec![("limit", &*limit)];
+        let fabric = wish.fabric.clone().or_else(|| self.source.fabric.clone());
+        pairs.extend(fabric.as_deref().map(|fabric| ("fabric", fabric)));
+        pairs.extend(Some(("name", &*selected.name)).filter(|(_, name)| !name.is_empty()));
+        let filter = Filter {
+            limit: Some(MAX_ROWS),
+            name: selected.name.clone(),
+            fabric: fabric.clone(),
+            ..Filter::default()
+        };
+        Ok(match wish.tab {
+            Tab::Cables => {
+                let found: Links =
+                    self.source.get(LINKS, &pairs, |board| worst(&board.fabrics, &filter))?;
+                let links = found.fabrics.into_iter().flat_map(|fabric| fabric.links);
+                let is_wanted = |link: &Link| {
+                    selected.has(link.ends.each_ref().map(|end| (&*end.guid, end.port)))
+                };
+                Body::Cables(links.filter(is_wanted).collect())
+            }
+            Tab::Traffic => {
+                let found: Traffics =
+                    self.source.get(TRAFFIC, &pairs, |board| traffics(&board.fabrics, &filter))?;
+                let traffic = found.fabrics.into_iter().filter_map(|fabric| fabric.traffic);
+                let is_wanted = |link: &BusyLink| {
+                    selected.has([&link.from, &link.to].map(|port| (&*port.guid, port.port)))
+                };
+                let links = traffic.flat_map(|traffic| traffic.busiest);
+                Body::Traffic(links.filter(is_wanted).collect())
+            }
+            Tab::Congestion => {
+                let regions = overview.fabrics.iter().flat_map(|fabric| fabric.congestion.clone());
+                let is_wanted = |region: &Region| selected.is_at(&region.root);
+                Body::Congestion(regions.filter(is_wanted).collect())
+            }
+            Tab::Events => {
+                let problem = self.read_events().err().map(|error| error.message);
+                let text = wish.filter.to_lowercase();
+                let is_wanted = |event: &&Event| {
+                    (fabric.as_ref().is_none_or(|fabric| *fabric == event.fabric))
+                        && (selected.is_about(event) || event.matches(&text))
+                };
+                let events = self.events.iter().chain(&self.latest).rev();
+                let events = events.filter(is_wanted).take(MAX_ROWS);
+                Body::Events(events.cloned().collect(), problem)
+            }
+        })
+    }
+
+    /// Reads the events since the latest ones.
+    fn read_events(&mut self) -> Result<(), Fatal> {
+        let Some(history) = self.source.history()? else { return Ok(()) };
+        let from = SystemTime::now().checked_sub(EVENTS_SINCE).unwrap_or(SystemTime::UNIX_EPOCH);
+        // A simulated clock may be ahead of the host's.
+        let to = SystemTime::now() + Duration::from_secs(365 * 24 * 3600);
+        let filter = EventFilter::all(Window { from, to });
+        loop {
+            let found =
+                history.page(&filter, Page { limit: EVENTS_PER_PAGE, after: self.after })?;
+            let Some(next) = found.next else {
+                // It has no cursor yet: it is read again, with the events that are added.
+                self.latest = found.events;
+                return Ok(());
+            };
+            self.after = Some(next);
+            self.events.extend(found.events);
+            let surplus = self.events.len().saturating_sub(MAX_EVENTS);
+            self.events.drain(..surplus);
+        }
+    }
+
+    fn detail(&mut self, target: &Target) -> Result<Body, Fatal> {
+        let (fabric, id) = match target {
+            Target::Link(fabric, id) => (Some(fabric.as_str()), *id),
+            Target::Port(name) => (None, self.link_of(name)?),
+        };
+        let pairs: Vec<_> = fabric.map(|fabric| ("fabric", fabric)).into_iter().collect();
+        let found = self.source.get(&format!("/api/v1/links/{id}"), &pairs, |board| {
+            link_by_id(&board.fabrics, fabric, id)
+        })?;
+        let Some(detail) = found else {
+            return Err(Fatal::failed(format!("no link has the id {id}")));
+        };
+        let mut seen = std::mem::take(&mut self.seen);
+        let deltas = detail.ports.each_ref().map(|port| {
+            let mut it = seen.remove(&(port.name.guid.clone(), port.name.port)).unwrap_or_default();
+            let deltas = it.update(port.read_at.as_ref(), &port.counters);
+            self.seen.insert((port.name.guid.clone(), port.name.port), it);
+            deltas
+        });
+        Ok(Body::Detail(Box::new(detail), deltas))
+    }
+
+    /// The link at a port.
+    fn link_of(&self, name: &str) -> Result<LinkId, Fatal> {
+        let reference = Reference::new(name);
+        if let Some(id) = reference.link {
+            return Ok(id);
+        }
+        let first = reference.ports.first().map(|port| format!("{}[{}]", port.node, port.number));
+        let places = self.source.places("port", first.as_deref().unwrap_or(name))?;
+        let link = places.iter().find_map(|(guid, number)| {
+            let path = format!("/api/v1/nodes/{guid}");
+            let node = self.source.get(&path, &[], |board| {
+                node_by_guid(&board.fabrics, None, *guid).unwrap_or_default()
+            });
+            let ports = node.ok()?.ports.into_iter();
+            let mut ports = ports.filter(|port| number.is_none_or(|it| it == port.name.port));
+            ports.find_map(|port| port.link?.parse().ok())
+        });
+        link.ok_or_else(|| Fatal::failed(format!("{name} has no link")))
+    }
+}
+
+/// What a filter selects: a part of a node's name, or a node, port or link in any spelling.
+struct Selected {
+    /// The part of the name that is requested; the exporter does not know the other meanings.
+    name: String,
+    /// Nodes and ports, if the text means some.
+    places: Option<Vec<Place>>,
+}
+
+impl Selected {
+    fn new(source: &FabricSource, text: &str) -> Self {
+        let reference = Reference::new(text);
+        let is_plain = reference.ports.is_empty()
+            && reference.link.is_none()
+            && reference.guid.is_none()
+            && reference.lid.is_none();
+        let by_name = || Selected { name: text.trim().to_owned(), places: None };
+        if is_plain {
+            return by_name();
+        }
+        let Ok(places) = source.places("filter", text) else { return by_name() };
+        let name = match &*reference.ports {
+            [port] if port.node.parse::<ib_mad::Guid>().is_err() => port.node.clone(),
+            _ => String::new(),
+        };
+        Selected { name, places: Some(places) }
+    }
+
+    /// Whether an end of a link is selected; the exporter has selected by the name.
+    fn has(&self, ends: [(&str, u8); 2]) -> bool {
+        let Some(places) = &self.places else { return true };
+        let is_one =
+            |(guid, port): (&str, u8)| guid.parse().is_ok_and(|guid| is_at(places, (guid, port)));
+        ends.into_iter().any(is_one)
+    }
+
+    fn is_at(&self, port: &PortName) -> bool {
+        match &self.places {
+            Some(_) => self.has([(&port.guid, port.port); 2]),
+            None => port.node.to_lowercase().contains(&self.name.to_lowercase()),
+        }
+    }
+
+    fn is_about(&self, event: &Event) -> bool {
+        let Some(places) = &self.places else { return false };
+        let port = event.node.zip(event.port).into_iter();
+        let mut ends: Vec<End> =
+            port.chain(event.link.into_iter().flat_map(LinkId::ends)).collect();
+        ends.extend(event.node.filter(|_| event.port.is_none()).map(|guid| (guid, 0)));
+        ends.into_iter().any(|end| is_at(places, end))
+    }
+}
+
+/// A text search in events.
+trait Matches {
+    fn matches(&self, text: &str) -> bool;
+}
+
+impl Matches for Event {
+    fn matches(&self, text: &str) -> bool {
+        [&self.kind, &self.place, &self.text].iter().any(|it| it.to_lowercase().contains(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deltas_are_those_of_two_readings() {
+        let counters =
+            |count: u64| [("symbol_errors".into(), count), ("link_downed".into(), 1)].into();
+        let (first, second) = (Some("1".to_owned()), Some("2".to_owned()));
+        let mut seen = Seen::default();
+        assert_eq!(seen.update(first.as_ref(), &counters(5)), Deltas::new());
+        assert_eq!(seen.update(first.as_ref(), &counters(5)), Deltas::new());
+        let by_three: Deltas = [("symbol_errors".into(), 3)].into();
+        assert_eq!(seen.update(second.as_ref(), &counters(8)), by_three);
+        assert_eq!(seen.update(second.as_ref(), &counters(8)), by_three, "the same reading");
+        let third = Some("3".to_owned());
+        assert_eq!(seen.update(third.as_ref(), &counters(2)), Deltas::new(), "a reset");
+    }
+}
