@@ -139,11 +139,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
-<<<<<<< HEAD
-            opts="-h --scenario --topology --hosts --speedup --clock --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.external-url --web.config.file --web.systemd-socket --log.format --process.confine --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
-=======
-            opts="-h --scenario --topology --hosts --speedup --clock --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
->>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
+            opts="-h --scenario --topology --hosts --speedup --clock --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -305,6 +301,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --web.grafana-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --web.config.file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -361,11 +361,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__doctor)
-<<<<<<< HEAD
-            opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.config.file --web.systemd-socket --log.format --process.confine --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --help"
-=======
-            opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --color --help"
->>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
+            opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -568,6 +564,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --web.external-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.grafana-url)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1253,11 +1253,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__links)
-<<<<<<< HEAD
-            opts="-h --suspect --fabric --node --json --for --from --between --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --help"
-=======
-            opts="-h --suspect --node --verdict --reason --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
->>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
+            opts="-h --suspect --node --verdict --reason --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1479,7 +1475,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__nodes)
-            opts="-h --type --node --down --verdict --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+            opts="-h --type --node --down --verdict --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1585,6 +1581,26 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fabric.totals-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fabric.m-key-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1681,7 +1697,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__ports)
-            opts="-h --verdict --reason --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+            opts="-h --verdict --reason --sort --json --limit --wide --watch --fail-on --for --from --between --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1783,6 +1799,26 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fabric.totals-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fabric.m-key-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1879,11 +1915,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
-<<<<<<< HEAD
-            opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --help"
-=======
-            opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --color --help"
->>>>>>> e5d03dd5 (cli: learning in counts; docs, man pages, completions)
+            opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2093,6 +2125,10 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --web.grafana-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --web.config.file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2133,7 +2169,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__top)
-            opts="-h --refresh --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
+            opts="-h --refresh --fabric --config.file --url --source.ca-file --source.cert-file --source.key-file --source.password-file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --path.sysfs --path.procfs --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2200,6 +2236,26 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --fabric.host-regex)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.totals-key-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

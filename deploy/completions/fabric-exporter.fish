@@ -210,6 +210,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -272,6 +277,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.pkey -d 'P_Key for performance management' -r
@@ -334,6 +344,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.host-regex -d 'The host in the name of an HCA' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.totals-from -d 'Another exporter of the same fabric' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.totals-password-file -d 'File with the password for the other exporter' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.totals-ca-file -d 'CA certificates for the other exporter (PEM) [default: those of the system]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.totals-cert-file -d 'Client certificate for the other exporter (PEM)' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.totals-key-file -d 'Private key of that certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.pkey -d 'P_Key for performance management' -r

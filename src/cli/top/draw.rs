@@ -122,11 +122,11 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     if app.wish.is_paused {
         tabs.push(Span::styled("  paused", palette.color(Color::Yellow)));
     }
-    if let Some(order) = app.order() {
-        tabs.push(Span::styled(format!("  by {order}"), palette.dim()));
-    }
     if !app.wish.filter.is_empty() {
         tabs.push(Span::raw(format!("  filter: {}", printable(&app.wish.filter))));
+    }
+    if let Some(order) = app.order() {
+        tabs.push(Span::styled(format!("  by {order}"), palette.dim()));
     }
     frame.render_widget(Line::from(tabs), third);
 }
