@@ -213,7 +213,7 @@ impl LinkEvaluator {
         let mut links = std::mem::take(&mut self.links);
         let peers = Peers::count(snapshot, links.iter().map(|(link, _)| *link));
         assessment.links = Vec::with_capacity(links.len());
-        for (link, tracker) in &mut links {
+        for (nth, (link, tracker)) in links.iter_mut().enumerate() {
             let ends = [link.0, link.1];
             let sample = self.sample(snapshot, *link, &maintenance);
             if tracker.history.update(&sample) {
@@ -226,7 +226,7 @@ impl LinkEvaluator {
             let recoveries = ends.map(|port| total(snapshot, port, Counter::LinkErrorRecoveries));
             tracker.update_recoveries(recoveries, snapshot.ended);
             let input = LinkInput {
-                expected: peers.expected_rate(snapshot, *link),
+                expected: peers.expected_rate(snapshot, nth, *link),
                 ..self.input(snapshot, assessment, *link, &maintenance)
             };
             let up = match sample.up {

@@ -33,9 +33,15 @@ pub enum RateReference {
 /// split supports less than others of its device.
 type LinkType = ([(u32, u16); 2], LinkRate);
 
+/// The links of one type: how many have which rate. There are few rates.
+type Rates = Vec<(LinkRate, usize)>;
+
+/// The rates of all links of a sweep, by type.
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
-    rates: HashMap<LinkType, HashMap<LinkRate, usize>>,
+    types: Vec<(LinkType, Rates)>,
+    /// By link: its rate, and the index of its type.
+    links: Vec<Option<(LinkRate, usize)>>,
 }
 
 pub fn bandwidth((width, speed): LinkRate) -> u64 {
@@ -62,19 +68,42 @@ fn rate_and_type(snapshot: &Snapshot, Link(near, far): Link) -> Option<(LinkRate
 
 impl Peers {
     pub fn count(snapshot: &Snapshot, links: impl Iterator<Item = Link>) -> Self {
-        let mut rates: HashMap<LinkType, HashMap<LinkRate, usize>> = HashMap::new();
-        for (rate, link_type) in links.filter_map(|link| rate_and_type(snapshot, link)) {
-            *rates.entry(link_type).or_default().entry(rate).or_default() += 1;
+        let mut peers = Peers { types: Vec::new(), links: Vec::with_capacity(links.size_hint().0) };
+        let mut known: HashMap<LinkType, usize> = HashMap::new();
+        let mut latest = 0;
+        for link in links {
+            let link = rate_and_type(snapshot, link).map(|(rate, link_type)| {
+                // Neighboring links are mostly of the same type.
+                if peers.types.get(latest).is_none_or(|(of, _)| *of != link_type) {
+                    latest = *known.entry(link_type).or_insert_with(|| {
+                        peers.types.push((link_type, Rates::new()));
+                        peers.types.len() - 1
+                    });
+                }
+                let rates = &mut peers.types[latest].1;
+                match rates.iter_mut().find(|(other, _)| *other == rate) {
+                    Some((_, count)) => *count += 1,
+                    None => rates.push((rate, 1)),
+                }
+                (rate, latest)
+            });
+            peers.links.push(link);
         }
-        Peers { rates }
+        peers
     }
 
-    /// The rate that a link should have, if it is too slow compared with others of its type.
-    pub fn expected_rate(&self, snapshot: &Snapshot, link: Link) -> Option<RateReference> {
-        let (rate, link_type) = rate_and_type(snapshot, link)?;
+    /// The rate that the n-th link should have, if it is too slow compared with others of its type.
+    pub fn expected_rate(
+        &self,
+        snapshot: &Snapshot,
+        nth: usize,
+        link: Link,
+    ) -> Option<RateReference> {
+        let (rate, link_type) = (*self.links.get(nth)?)?;
+        let ((_, best), rates) = &self.types[link_type];
         let is_switch = |port: PortIndex| snapshot.fabric.node_of(port).is_switch();
         let between_switches = is_switch(link.0) && is_switch(link.1);
-        expected(rate, link_type.1, self.rates.get(&link_type)?, between_switches)
+        expected(rate, *best, rates, between_switches)
     }
 }
 
@@ -88,18 +117,18 @@ impl Peers {
 fn expected(
     rate: LinkRate,
     best: LinkRate,
-    rates: &HashMap<LinkRate, usize>,
+    rates: &[(LinkRate, usize)],
     between_switches: bool,
 ) -> Option<RateReference> {
     let count = |wanted: &dyn Fn(LinkRate) -> bool| {
-        rates.iter().filter(|(rate, _)| wanted(**rate)).map(|(_, count)| *count).sum::<usize>()
+        rates.iter().filter(|(rate, _)| wanted(*rate)).map(|(_, count)| *count).sum::<usize>()
     };
     let (alike, all) = (count(&|other| other == rate), count(&|_| true));
     let faster = count(&|other| bandwidth(other) > bandwidth(rate));
     if alike < MIN_PEERS.max(all / ONE_IN) && faster >= MIN_PEERS * (all - faster) {
-        let faster = rates.iter().filter(|(other, _)| bandwidth(**other) > bandwidth(rate));
-        // Of two equally common rates the faster one, so that a verdict does not depend on a hash.
-        let usual = faster.max_by_key(|(other, count)| (**count, bandwidth(**other), **other));
+        let faster = rates.iter().filter(|(other, _)| bandwidth(*other) > bandwidth(rate));
+        // Of two equally common rates the faster one, so that a verdict does not depend on the order of the links.
+        let usual = faster.max_by_key(|(other, count)| (*count, bandwidth(*other), *other));
         return usual.map(|(other, _)| RateReference::Peers(*other));
     }
     if between_switches && rate.0 < best.0 && rate.1 < Speed::Xdr {
@@ -153,8 +182,7 @@ mod tests {
             (one, &[(one, 24)], None),
             (plane, &[(plane, 1)], None),
         ] {
-            let rates: HashMap<LinkRate, usize> = rates.iter().copied().collect();
-            assert_eq!(expected(rate, best, &rates, false), reference, "{rate:?} of {rates:?}");
+            assert_eq!(expected(rate, best, rates, false), reference, "{rate:?} of {rates:?}");
         }
     }
 
@@ -184,7 +212,7 @@ mod tests {
             }
             let peers = Peers::count(&snapshot, fabric.links());
             let first = fabric.links().next().unwrap();
-            assert_eq!(peers.expected_rate(&snapshot, first), reference, "{role:?}");
+            assert_eq!(peers.expected_rate(&snapshot, 0, first), reference, "{role:?}");
         }
     }
 
@@ -203,8 +231,11 @@ mod tests {
             (best, 1, None),
             (plane, 4, None),
         ] {
-            let rates = HashMap::from([(rate, count)]);
-            assert_eq!(expected(rate, best, &rates, true), reference, "{count} at {rate:?}");
+            assert_eq!(
+                expected(rate, best, &[(rate, count)], true),
+                reference,
+                "{count} at {rate:?}"
+            );
         }
     }
 }

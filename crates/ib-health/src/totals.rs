@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ib_fabric::topology::End;
-use ib_mad::counter::{COUNT, CounterKind};
+use ib_mad::counter::{COUNT, IMPLAUSIBLE};
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::reading::{CounterSet, Raw, Totals};
@@ -128,7 +128,7 @@ impl PortTotals {
     /// falls and never jumps. Each counter is checked separately, because tools clear some of them and not
     /// others: one that was cleared and already shows more than before seems to have grown by the difference.
     ///
-    /// An impossible value (`max_growth`) is left out: one of 2^63 or more that is not traffic, and one that the
+    /// An impossible value (`MaxGrowth`) is left out: one of 2^63 or more that is not traffic, and one that the
     /// counter cannot have reached since its last accepted value on a link of at most this many bytes per second. The
     /// total stays, and continues with the next possible value. If impossible values persist and are consistent with
     /// each other, the counter was set: it counts on from there, and the step is in no total.
@@ -142,6 +142,7 @@ impl PortTotals {
     }
 
     /// The same for a reading that stays where it is, and then has totals as its values.
+    #[inline]
     pub(crate) fn update_in_place(
         &mut self,
         reading: &mut Reading<Raw>,
@@ -150,15 +151,26 @@ impl PortTotals {
         let at = reading.at;
         let seconds = if self.seen.is_empty() { 0.0 } else { at.since(self.at).as_secs_f64() };
         let timed = std::mem::take(&mut self.latest);
-        let (known, rejected) = (CounterSet::default(), CounterSet::default());
+        let none = CounterSet::default();
         let by = [0; COUNT];
-        let mut growth = Growth { at, seconds, reset: false, known, timed, rejected, by };
+        let mut growth =
+            Growth { at, seconds, reset: false, known: none, timed, rejected: none, by };
         if self.seen.is_empty() {
             self.began = at;
         }
-        let mut stuck = self.status.stuck;
         let mut impossible = CounterSet::default();
-        reading.replace_values(|reading, counter| {
+        // Most counters of most ports have not changed. What was accepted once is possible.
+        let is_usual = self.rejected.is_empty() && reading.rebased.is_empty();
+        let same =
+            if is_usual { self.seen.intersection(reading.equal_to(&self.raws)) } else { none };
+        let mut stuck = self.status.stuck.without(same).union(reading.stuck.intersection(same));
+        self.latest = same;
+        growth.known = same;
+        let kept = if self.offsets.is_none() { same } else { none };
+        // The rest have grown since the reading before, mostly, by what is possible.
+        let usual = if is_usual { self.seen.intersection(timed) } else { none };
+        let most = MaxGrowth::new(bytes_per_second, seconds);
+        reading.replace_values(kept, |reading, counter| {
             let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
                 // Not due: the last total is valid, or there is none because the last value was impossible.
@@ -169,6 +181,23 @@ impl PortTotals {
                 impossible.set(counter, was_impossible);
                 return self.total(counter).filter(|_| !was_impossible);
             };
+            if same.contains(counter) {
+                return Some(self.sum(index));
+            }
+            let by = raw.wrapping_sub(self.raws[index]);
+            if usual.contains(counter)
+                && raw > self.raws[index]
+                && raw < IMPLAUSIBLE
+                && by <= most.of(counter)
+                && self.sum(index).checked_add(by).is_some()
+            {
+                growth.by[index] = by;
+                growth.known.insert(counter);
+                self.raws[index] = raw;
+                self.latest.insert(counter);
+                stuck.set(counter, reading.stuck.contains(counter));
+                return Some(self.sum(index));
+            }
             let is_rebased = reading.rebased.contains(counter) && self.seen.contains(counter);
             let since = timed.contains(counter).then_some(self.at);
             if !self.accept(counter, raw, at, since, is_rebased, bytes_per_second) {
@@ -230,17 +259,14 @@ impl PortTotals {
             // There is nothing that it could have grown from.
             return is_possible;
         }
-        // Most counters of most ports.
-        if raw == self.raws[index] && is_possible && !is_rebased && self.rejected.is_empty() {
-            return true;
-        }
-        let rejected = self.rejected.remove(&counter);
+        // `remove` searches an empty map, too.
+        let rejected = if self.rejected.is_empty() { None } else { self.rejected.remove(&counter) };
         let since = rejected.map_or(since, |rejected| rejected.since);
         // A response was lost, or it is read on a slower interval: it grew in this run at least.
         let since = since.or(self.seen.contains(counter).then_some(self.began));
         let most = |since: Option<Moment>| {
             let seconds = since.map_or(UNKNOWN_TIME, |since| at.since(since).as_secs_f64());
-            max_growth(counter, bytes_per_second, seconds)
+            MaxGrowth::new(bytes_per_second, seconds).of(counter)
         };
         let total = self.sum(index);
         let by = match raw.checked_sub(self.raws[index]) {
@@ -302,7 +328,9 @@ impl PortTotals {
             let seconds = self.at.since(after).as_secs_f64();
             let offset = match raw.map(|raw| (raw, own.checked_sub(raw))) {
                 Some((raw, None)) => offset.saturating_add(raw),
-                Some((_, Some(by))) if by > max_growth(counter, bytes_per_second, seconds) => {
+                Some((_, Some(by)))
+                    if by > MaxGrowth::new(bytes_per_second, seconds).of(counter) =>
+                {
                     continue;
                 }
                 Some(_) => offset,
@@ -395,33 +423,53 @@ pub(crate) fn fastest(number: PortNumber, status: Option<&PortStatus>) -> u64 {
     known.unwrap_or_else(|| bytes_per_second(Width::X12, Speed::Xdr))
 }
 
-/// The most that a counter can grow by in some seconds, at a rate in bytes per second.
-#[expect(clippy::cast_sign_loss, reason = "no rate and no time is below zero")]
-fn max_growth(counter: Counter, bytes_per_second: u64, seconds: f64) -> u64 {
-    let time = (seconds + JITTER) * SLACK;
-    // The cast saturates.
-    (per_second(counter, bytes_per_second as f64) * time) as u64
+/// What a counter counts, as far as it bounds its growth.
+#[derive(Clone, Copy)]
+enum Unit {
+    Words,
+    /// A symbol has eight bits, with Reed-Solomon ten.
+    Symbols,
+    /// A tick is the time of one or several bytes, and each of 16 virtual lanes may wait.
+    Ticks,
+    Events,
+    /// Packets, or FEC blocks, which are longer.
+    Packets,
 }
 
-/// The most that a counter can grow by in a second, at a rate in bytes per second.
-fn per_second(counter: Counter, bytes: f64) -> f64 {
+fn unit(counter: Counter) -> Unit {
     use Counter::{
-        ExcessiveBufferOverrunErrors, FecCorrectedSymbols, LocalLinkIntegrityErrors, RcvData,
-        SymbolErrors, XmitData, XmitWait,
+        ExcessiveBufferOverrunErrors, FecCorrectedSymbols, LinkDowned, LinkErrorRecoveries,
+        LocalLinkIntegrityErrors, RcvData, SymbolErrors, XmitData, XmitWait,
     };
-    match (counter.row().kind, counter) {
-        (_, XmitData | RcvData) => bytes / 4.0,
-        // A symbol has eight bits, with Reed-Solomon ten.
-        (_, SymbolErrors | FecCorrectedSymbols) => bytes,
-        // A tick is the time of one or several bytes, and each of 16 virtual lanes may wait.
-        (_, XmitWait) => bytes * 16.0,
-        (CounterKind::Link, _) | (_, LocalLinkIntegrityErrors | ExcessiveBufferOverrunErrors) => {
-            EVENTS_PER_SECOND
-        }
-        // All others count packets, or FEC blocks, which are longer.
-        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => {
-            bytes / SHORTEST_PACKET
-        }
+    match counter {
+        XmitData | RcvData => Unit::Words,
+        SymbolErrors | FecCorrectedSymbols => Unit::Symbols,
+        XmitWait => Unit::Ticks,
+        LinkDowned
+        | LinkErrorRecoveries
+        | LocalLinkIntegrityErrors
+        | ExcessiveBufferOverrunErrors => Unit::Events,
+        _ => Unit::Packets,
+    }
+}
+
+/// The most that counters can grow by in some seconds, by [`Unit`].
+struct MaxGrowth([u64; 5]);
+
+impl MaxGrowth {
+    /// At a rate in bytes per second.
+    #[expect(clippy::cast_sign_loss, reason = "no rate and no time is below zero")]
+    fn new(bytes_per_second: u64, seconds: f64) -> MaxGrowth {
+        let bytes = bytes_per_second as f64;
+        let time = (seconds + JITTER) * SLACK;
+        let per_second =
+            [bytes / 4.0, bytes, bytes * 16.0, EVENTS_PER_SECOND, bytes / SHORTEST_PACKET];
+        // The cast saturates.
+        MaxGrowth(per_second.map(|per_second| (per_second * time) as u64))
+    }
+
+    fn of(&self, counter: Counter) -> u64 {
+        self.0[unit(counter) as usize]
     }
 }
 
@@ -797,11 +845,11 @@ mod tests {
             (Counter::XmitWait, rate / 8),
             (Counter::LinkDowned, 100),
         ] {
-            let most = max_growth(counter, rate, 15.0);
+            let most = MaxGrowth::new(rate, 15.0).of(counter);
             assert!(most >= per_second * 15, "{counter:?}: {most}");
             assert!(most < per_second * 15 * 1000, "{counter:?}: {most}");
         }
-        assert_eq!(max_growth(Counter::XmitData, UNBOUNDED, UNKNOWN_TIME), u64::MAX);
+        assert_eq!(MaxGrowth::new(UNBOUNDED, UNKNOWN_TIME).of(Counter::XmitData), u64::MAX);
     }
 
     #[test]

@@ -315,6 +315,10 @@ counters! {
         "Symbols that FEC corrected. A steady rate is normal on HDR and faster links.";
 }
 
+/// Only traffic counters reach 2^63: 10^9 events a second take 292 years. Such a value is a negative number, for
+/// example the 2^64 - 40 receive errors of one ConnectX-7.
+pub const IMPLAUSIBLE: u64 = 1 << 63;
+
 impl Counter {
     /// Its row in the table.
     pub fn row(self) -> &'static CounterRow {
@@ -334,10 +338,9 @@ impl Counter {
         matches!(self, RcvDlidMappingErrors | RcvLoopingErrors | XmitInactiveDiscards)
     }
 
-    /// Whether the value is possible. Only traffic counters reach 2^63: 10^9 events a second take 292 years. A
-    /// higher value is a negative number, such as the 2^64 - 40 receive errors of one ConnectX-7.
+    /// Whether the value is possible: below [`IMPLAUSIBLE`], or of a traffic counter.
     pub fn is_plausible(self, value: u64) -> bool {
-        self.row().kind == CounterKind::Traffic || value < 1 << 63
+        value < IMPLAUSIBLE || self.row().kind == CounterKind::Traffic
     }
 
     /// The counter in this sysfs file.
