@@ -267,7 +267,7 @@ impl LinkEvaluator {
             read: ends.map(|port| snapshot.reading(port).map(|reading| reading.at)),
             downed: ends.map(downed),
             resets: ends.map(|port| totals(port).status().resets),
-            shows_traffic: ends.map(|port| totals(port).shows_traffic()),
+            traffic: ends.map(|port| totals(port).traffic()),
             is_switch: ends.map(|port| fabric.node_of(port).is_switch()),
             away: ends.map(|port| !snapshot.is_up(fabric.port(port).node)),
             maintenance: ends.iter().any(|port| maintenance.contains(port)),

@@ -68,8 +68,8 @@ pub(crate) struct LinkSample {
     /// The totals of LinkDowned, where they were read and are not saturated.
     pub downed: [Option<u32>; 2],
     pub resets: [u32; 2],
-    /// The traffic counters are not zero: if the device resets, they fall.
-    pub shows_traffic: [bool; 2],
+    /// What the traffic counters show, together: if the device resets, they fall.
+    pub traffic: [u64; 2],
     /// Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen to leave 64 bits at 0.
     pub is_switch: [bool; 2],
     /// The node does not respond or is gone.
@@ -85,6 +85,8 @@ struct PendingLosses {
     away: [bool; 2],
     /// The node responded while the link was down, and its counters had not been reset until then.
     stayed: [bool; 2],
+    /// The resets of both ends when the link was last seen down.
+    resets: Option<[u32; 2]>,
     maintenance: bool,
 }
 
@@ -114,8 +116,8 @@ pub(crate) struct LinkHistory {
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
     read: [Moment; 2],
-    /// The traffic counters were not zero then, so that a reset of the device is visible.
-    shows_traffic: [bool; 2],
+    /// What the traffic counters showed then.
+    traffic: [u64; 2],
     /// Losses that were classified without this end: it was not read since then, and may have counted them.
     unreported: [u32; 2],
     /// Nodes that were away while the link's state was not known, until both ends have been read.
@@ -195,6 +197,9 @@ impl LinkHistory {
                 pending.stayed[end] |= same && !sample.away[end];
             }
             pending.maintenance |= sample.maintenance;
+            if sample.up == Some(false) {
+                pending.resets = Some(sample.resets);
+            }
             self.came_up = false;
             return false;
         }
@@ -297,7 +302,7 @@ impl LinkHistory {
         }
         for end in 0..2 {
             if sample.read[end].is_some() {
-                self.shows_traffic[end] = sample.shows_traffic[end];
+                self.traffic[end] = sample.traffic[end];
             }
             if sample.downed[end].is_some() {
                 self.accounted[end] = sample.downed[end];

@@ -353,11 +353,11 @@ impl PortTotals {
         self.seen.contains(counter).then(|| self.sum(counter as usize))
     }
 
-    /// Whether a traffic counter shows anything: it falls if the device resets.
-    pub fn shows_traffic(&self) -> bool {
+    /// What the traffic counters show, together: it falls if the device resets.
+    pub fn traffic(&self) -> u64 {
         use Counter::{RcvData, RcvPkts, XmitData, XmitPkts};
-        let shows = |counter: Counter| self.raws[counter as usize] > 0;
-        [XmitPkts, RcvPkts, XmitData, RcvData].into_iter().any(shows)
+        let shown = [XmitPkts, RcvPkts, XmitData, RcvData].map(|it| self.raws[it as usize]);
+        shown.into_iter().fold(0, u64::saturating_add)
     }
 
     /// A counter starts from 0 again after it showed `last`.

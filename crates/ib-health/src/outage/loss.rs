@@ -172,6 +172,11 @@ impl DownPeriods {
     }
 }
 
+/// No server boots faster: they need some minutes.
+const BOOT: Duration = Duration::from_secs(90);
+/// As long as flaps count.
+const BOOTS_AGAIN: Duration = Duration::from_secs(12 * 3600);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LossCause {
     /// The link: its cable or transceivers.
@@ -204,6 +209,18 @@ impl LinkHistory {
         }
     }
 
+    /// Whether the link was down for as long as a node needs to boot, and was not already so lately. Where tools
+    /// clear the counters each minute, they do not show what caused a loss: a link that trains again by itself does
+    /// so sooner, and a node does not boot again and again.
+    fn is_long(&self, pending: &PendingLosses, now: Moment) -> bool {
+        let was_long = pending.periods.closed.iter().any(|period| period.down.least >= BOOT);
+        let losses = self.losses.as_deref().unwrap_or_default();
+        let is_recent_boot = |loss: &Loss| {
+            loss.expected == Some(ExpectedCause::Reboot) && now.since(loss.at) < BOOTS_AGAIN
+        };
+        was_long && !losses.iter().any(is_recent_boot)
+    }
+
     fn rebooted(
         &self,
         end: usize,
@@ -221,14 +238,19 @@ impl LinkHistory {
             // still with the counters it had before. For a node that was away the cause is unknown.
             let both = was_reset(other) && !away(other) && !away(end);
             let by_tool = both || (pending.stayed[end] && !away(end));
-            // A node that trains its link while it boots may have counted that.
-            let boots = away(end) && !was_reset(other);
+            // A node that trains its link while it boots may have counted that. A tool that cleared the other end
+            // while the link was down did not reach this one.
+            let resets = pending.resets.unwrap_or(self.resets);
+            let is_cleared = sample.resets[other] != resets[other];
+            let boots = away(end) && (!is_cleared || self.is_long(pending, sample.at));
             return !by_tool && (counted_none || boots);
         }
-        // Counters at zero cannot fall, and those of a node that does not respond yet are not known. Then it
-        // is a reboot if the node was away and the other end alone counted a loss. Of a node that was never
-        // read it is not known whether it was there before.
-        let continued = sample.read[end].is_some() && self.shows_traffic[end];
+        // What the counters had counted since a tool cleared them may be less than they count soon after a reset:
+        // then they do not fall. And those of a node that does not respond yet are not known. Then it is a reboot if
+        // the node was away and the other end alone counted a loss. Of a node that was never read it is not known
+        // whether it was there before.
+        let (before, now) = (self.traffic[end], sample.traffic[end]);
+        let continued = sample.read[end].is_some() && now.saturating_sub(before) < before;
         let was_read = self.accounted[end].is_some();
         let other_counted = more[other].is_some_and(|more| more > 0);
         was_read && away(end) && counted_none && !continued && other_counted

@@ -9,8 +9,8 @@ struct Scenario {
     sweep: u64,
     downed: [u32; 2],
     resets: [u32; 2],
-    /// The nodes' traffic counters are not zero.
-    shows_traffic: [bool; 2],
+    /// What the nodes' traffic counters show.
+    traffic: [u64; 2],
     maintenance: bool,
     returned: bool,
 }
@@ -36,7 +36,7 @@ impl Scenario {
             read: away.map(|away| (!away).then_some(at)),
             downed: [0, 1].map(|end: usize| (!away[end]).then_some(self.downed[end])),
             resets: self.resets,
-            shows_traffic: self.shows_traffic,
+            traffic: self.traffic,
             is_switch: [true, false],
             away,
             maintenance: self.maintenance,
@@ -279,6 +279,48 @@ fn clear_at_both_ends_is_not_a_reboot() {
 }
 
 #[test]
+fn reboot_soon_after_a_clear_is_recognized() {
+    // A tool has just cleared the counters: after the reboot they soon show more than before.
+    let lost = |before: u64, after: u64| {
+        let mut link = Scenario { traffic: [0, before], ..Scenario::default() };
+        link.up(2);
+        link.downed[0] += 1;
+        link.sweeps(4, false, HOST);
+        link.traffic[1] = after;
+        link.up(6);
+        (link.counts().0, link.counts().1[0])
+    };
+    assert_eq!(lost(100, 1_000), (0, 1));
+    assert_eq!(lost(1_000_000, 1_001_000), (1, 0));
+}
+
+#[test]
+fn reboot_is_recognized_although_a_tool_clears_counters() {
+    // The host is away for so many sweeps, and trains twice while it boots: it counts that, too. The counters of the
+    // switch are reset while the link is down, and also after it.
+    let lost = |link: &mut Scenario, sweeps: usize, after: bool| {
+        link.downed[0] += 1;
+        link.resets[0] += 1;
+        link.sweeps(sweeps, false, HOST);
+        link.downed = [link.downed[0] + 1, link.downed[1] + 1];
+        link.resets = [link.resets[0] + u32::from(after), link.resets[1] + 1];
+        link.up(6);
+        (link.counts().0, link.counts().1[0])
+    };
+    // The tool did not reach the host while the link was down.
+    assert_eq!(lost(&mut Scenario::new(), 4, false), (0, 1));
+    // It may have cleared the host: then the time decides.
+    assert_eq!(lost(&mut Scenario::new(), 4, true), (2, 0));
+    let mut link = Scenario::new();
+    assert_eq!(lost(&mut link, 10, true), (0, 1));
+    // No host boots again and again.
+    link.up(4 * 60);
+    assert_eq!(lost(&mut link, 10, true), (2, 1));
+    link.up(4 * 60 * 13);
+    assert_eq!(lost(&mut link, 10, true), (2, 2));
+}
+
+#[test]
 fn old_flap_stays_old_when_clock_wraps() {
     let mut link = Scenario::new();
     link.downed = [4, 8];
@@ -394,8 +436,11 @@ fn flap_and_reboot_differ_without_hca_link_downed() {
         usual,
     ];
     for it in all {
-        let mut link =
-            Scenario { downed: [3, 0], shows_traffic: [true, it.traffic], ..Scenario::default() };
+        let mut link = Scenario {
+            downed: [3, 0],
+            traffic: [9, if it.traffic { 9 } else { 0 }],
+            ..Scenario::default()
+        };
         link.up(2);
         for sweep in 0..=4 {
             for end in 0..2 {
