@@ -162,8 +162,8 @@ ib_mad::labeled_enum! {
 pub struct BitErrors {
     /// How they compare with the limit.
     pub level: BitErrorLevel,
-    /// The window that decided.
-    pub decided_by: Option<BerWindow>,
+    /// The errors that decided: of a window, or of its latest part, without bursts.
+    pub decided_by: Option<Measurement>,
     /// By window; zero where there is no measurement yet.
     pub windows: [Measurement; BerWindow::ALL.len()],
     /// Bits received per second.
@@ -208,22 +208,26 @@ pub fn chance_limit(expected: f32) -> f32 {
 impl BitErrors {
     /// The measured ratio over a window; `None` while a link at its limit had fewer than 2.5 errors in it.
     pub fn ratio(&self, window: BerWindow) -> Option<f64> {
-        let Measurement { errors, seconds } = self.windows[window as usize];
-        let is_evidence = self.expected(window) >= ENOUGH || errors as f32 > chance_limit(ENOUGH);
+        self.ratio_of(self.windows[window as usize])
+    }
+
+    /// The same of these errors.
+    pub fn ratio_of(&self, measured: Measurement) -> Option<f64> {
+        let Measurement { errors, seconds } = measured;
+        let expected = seconds * self.bits_per_second * self.limit;
+        let is_evidence = expected >= ENOUGH || errors as f32 > chance_limit(ENOUGH);
         (is_evidence && self.level != BitErrorLevel::Unknown)
             .then(|| f64::from(errors) / (f64::from(self.bits_per_second) * f64::from(seconds)))
     }
-
-    /// The number of errors in a window that a link at its limit would have.
-    fn expected(&self, window: BerWindow) -> f32 {
-        self.windows[window as usize].seconds * self.bits_per_second * self.limit
-    }
 }
 
-/// The windows of one port.
+/// The windows of one port. A bad cable shows in three parts of a window at the earliest: the long one has more of
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BerWindows {
-    windows: [SlidingWindow; BerWindow::ALL.len()],
+    quick: SlidingWindow<6>,
+    short: SlidingWindow<6>,
+    long: SlidingWindow<16>,
     /// Errors since the start, modulo 2^32: windows store only differences.
     counted: u32,
     /// It was above the limit, and has been above half of it since.
@@ -242,30 +246,18 @@ impl BerWindows {
     ) -> BitErrors {
         let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
         self.counted = self.counted.wrapping_add(errors as u32);
-        let (at, counted) = (Tick::from(at), self.counted);
-        for (window, kept) in BerWindow::ALL.into_iter().zip(&mut self.windows) {
-            let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
-            found.windows[window as usize] = Measurement { errors, seconds };
-            let expected = found.expected(window);
-            // If a burst cannot be told apart it may be one: that is not certain.
-            let may_exceed = kept.is_sparse(window.length(), at)
-                && errors as f32 > exceptional(expected, confidence.bad());
-            kept.record(window.length(), at, counted);
-            // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
-            // there may be two: without them, the errors must still be too many.
-            let steady = kept.steady_growth(at, counted) as f32;
-            let level = if steady > exceptional(expected, confidence.bad()) {
-                BitErrorLevel::Over
-            } else if may_exceed || steady > exceptional(expected / 2.0, confidence.watch()) {
-                BitErrorLevel::Raised
-            } else if expected >= ENOUGH {
-                BitErrorLevel::Fine
-            } else {
-                BitErrorLevel::Unknown
+        let rate = bits_per_second * limit;
+        let now = Now { at: at.into(), counted: self.counted, rate, confidence };
+        for window in BerWindow::ALL {
+            let (all, level, decided_by) = match window {
+                BerWindow::Quick => now.judge(&mut self.quick, window),
+                BerWindow::Short => now.judge(&mut self.short, window),
+                BerWindow::Long => now.judge(&mut self.long, window),
             };
+            found.windows[window as usize] = all;
             // The worst; among equals the shortest window.
             if level > found.level {
-                (found.level, found.decided_by) = (level, Some(window));
+                (found.level, found.decided_by) = (level, Some(decided_by));
             }
         }
         // A ratio near the threshold would make a bad link degraded and bad in turn.
@@ -275,6 +267,61 @@ impl BerWindows {
         }
         self.is_over = found.level == BitErrorLevel::Over;
         found
+    }
+}
+
+/// The errors until now, and what they are compared with.
+struct Now {
+    at: Tick,
+    counted: u32,
+    /// Errors per second at the limit.
+    rate: f32,
+    confidence: Confidence,
+}
+
+impl Now {
+    /// Records it in a window, and compares the errors in the window with the limit. Returns those in all of the
+    /// window, and those that decided.
+    fn judge<const POINTS: usize>(
+        &self,
+        kept: &mut SlidingWindow<POINTS>,
+        window: BerWindow,
+    ) -> (Measurement, BitErrorLevel, Measurement) {
+        let Now { at, counted, rate, confidence } = *self;
+        let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
+        let all = Measurement { errors, seconds };
+        let expected = seconds * rate;
+        // If a burst cannot be told apart it may be one: that is not certain.
+        let is_sparse = kept.is_sparse(window.length(), at);
+        kept.record(window.length(), at, counted);
+        let is_enough = expected >= ENOUGH;
+        let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
+        // Most windows of most ports: too few errors for any time.
+        if errors as f32 <= exceptional(0.0, confidence.watch()) {
+            return (all, fine, all);
+        }
+        // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
+        // there may be two: without them, the errors must still be too many.
+        let bad = confidence.bad();
+        let mut steady = 0;
+        // A fault is found soonest in the time since it began (a sequential test), so all parts that end now are
+        // compared, too: each of them more strictly, so that together they err no more often than the window.
+        let part = bad + (POINTS as f32 - 1.0).ln();
+        for (since, seconds) in kept.steady_growth(at, counted) {
+            if since as f32 > exceptional(seconds * rate, part) {
+                return (all, BitErrorLevel::Over, Measurement { errors: since, seconds });
+            }
+            steady = since;
+        }
+        if steady as f32 > exceptional(expected, bad) {
+            return (all, BitErrorLevel::Over, all);
+        }
+        let may_exceed = is_sparse && errors as f32 > exceptional(expected, bad);
+        if may_exceed || steady as f32 > exceptional(expected / 2.0, confidence.watch()) {
+            (all, BitErrorLevel::Raised, all)
+        } else {
+            (all, fine, all)
+        }
     }
 }
 

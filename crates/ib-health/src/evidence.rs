@@ -182,11 +182,10 @@ impl<'a> Evidence<'a> {
         self.each_named(|port| {
             let errors = &self.port(port)?.bit_errors;
             let is_raised = matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over);
-            let window = errors.decided_by.filter(|_| is_raised)?;
-            let (measured, limit) = (errors.windows[window as usize], errors.limit);
+            let (measured, limit) = (errors.decided_by.filter(|_| is_raised)?, errors.limit);
             let time = duration(measured.span());
             let counted = format!("{} in {time}", label::plural(measured.errors, "symbol error"));
-            Some(match errors.ratio(window) {
+            Some(match errors.ratio_of(measured) {
                 Some(ratio) => {
                     format!("receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
                 }

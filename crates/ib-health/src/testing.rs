@@ -72,10 +72,11 @@ pub fn saturated(counter: Counter, stuck: bool) -> CounterStatus {
 /// This many errors in 12 minutes at 4x EDR, which is over the limit.
 pub fn over(errors: u32) -> BitErrors {
     let mut windows = [Measurement::default(); BerWindow::ALL.len()];
-    windows[BerWindow::Short as usize] = Measurement { errors, seconds: 720.0 };
+    let measured = Measurement { errors, seconds: 720.0 };
+    windows[BerWindow::Short as usize] = measured;
     BitErrors {
         level: BitErrorLevel::Over,
-        decided_by: Some(BerWindow::Short),
+        decided_by: Some(measured),
         windows,
         bits_per_second: 1e11,
         limit: 1e-12,

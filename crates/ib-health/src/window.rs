@@ -20,27 +20,31 @@ impl Tick {
     }
 }
 
-const POINTS: usize = 6;
-
 /// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
-/// it is full, at least its nominal length, and at most a fifth more.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SlidingWindow {
+/// it is full, at least its nominal length, and at most one part more.
+#[derive(Clone, Copy, Debug)]
+pub struct SlidingWindow<const POINTS: usize> {
     /// The oldest first.
     points: [(Tick, u32); POINTS],
     len: u8,
 }
 
-/// The time between two points of a window, in hundredths of a second.
-fn step(length: Duration) -> u32 {
-    (length.as_millis() as u32 / 10) / (POINTS as u32 - 1)
+impl<const POINTS: usize> Default for SlidingWindow<POINTS> {
+    fn default() -> Self {
+        SlidingWindow { points: [(Tick::default(), 0); POINTS], len: 0 }
+    }
 }
 
-impl SlidingWindow {
+/// The time between two of so many points of a window, in hundredths of a second.
+fn step(length: Duration, points: usize) -> u32 {
+    (length.as_millis() as u32 / 10) / (points as u32 - 1)
+}
+
+impl<const POINTS: usize> SlidingWindow<POINTS> {
     /// Records the counter's value, if a new point is due.
     pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
         // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
-        let step = step(length);
+        let step = step(length, POINTS);
         let is_due = |newest: &(Tick, u32)| at.0.wrapping_sub(newest.0.0) >= step - step / 10;
         if self.points().last().is_none_or(is_due) {
             if usize::from(self.len) == POINTS {
@@ -66,21 +70,19 @@ impl SlidingWindow {
     /// between dumps.
     pub fn is_sparse(&self, length: Duration, at: Tick) -> bool {
         let since = self.points().first().map_or(at, |(since, _)| *since);
-        usize::from(self.len) < 3 && at.0.wrapping_sub(since.0) >= 3 * step(length)
+        usize::from(self.len) < 3 && at.0.wrapping_sub(since.0) >= 3 * step(length, POINTS)
     }
 
-    /// The same as if the counter had grown in the two busiest intervals between points, or since the last one, like
-    /// in the third: what it grew steadily, without bursts.
-    pub fn steady_growth(&self, at: Tick, value: u32) -> u32 {
-        let points = self.points().iter().copied().chain([(at, value)]);
+    /// By how much the counter grew steadily, without bursts, since each of the points until now, and in how many
+    /// seconds; the latest point first: as if it had grown in the two busiest intervals since then like in the third.
+    pub fn steady_growth(&self, at: Tick, value: u32) -> impl Iterator<Item = (u32, f32)> {
         let mut busiest = Busiest::default();
-        let mut growth = 0;
-        for ((_, before), (_, after)) in points.clone().zip(points.skip(1)) {
-            let interval = after.wrapping_sub(before);
-            growth += interval;
-            busiest.add(interval);
-        }
-        busiest.steady(growth)
+        let mut after = value;
+        self.points().iter().rev().map(move |&(since, before)| {
+            busiest.add(after.wrapping_sub(before));
+            after = before;
+            (busiest.steady(value.wrapping_sub(before)), at.seconds_since(since))
+        })
     }
 }
 
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn full_window_spans_its_length_to_a_fifth_more() {
-        let mut window = SlidingWindow::default();
+        let mut window = SlidingWindow::<6>::default();
         assert_eq!(window.growth(tick(0.0), 0), None);
         let minutes = Duration::from_secs(720);
         for sweep in 0..500 {
@@ -227,10 +229,10 @@ mod tests {
 
     #[test]
     fn steady_growth_leaves_bursts_out() {
-        let mut window = SlidingWindow::default();
+        let mut window = SlidingWindow::<6>::default();
         let mut record = |sweep: u32, value: u32| {
             window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), value);
-            window.steady_growth(tick(f64::from(sweep) * 15.0), value)
+            window.steady_growth(tick(f64::from(sweep) * 15.0), value).last().unwrap().0
         };
         assert_eq!(record(0, 7), 0);
         assert_eq!(record(1, 7), 0);
@@ -250,7 +252,7 @@ mod tests {
     fn clock_and_counter_may_wrap() {
         let near_end = Moment(u64::from(u32::MAX) * 10_000_000);
         let (before, after) = (Tick::from(near_end), Tick::from(near_end + Duration::from_secs(9)));
-        let mut window = SlidingWindow::default();
+        let mut window = SlidingWindow::<6>::default();
         window.record(Duration::from_secs(75), before, u32::MAX);
         let (growth, seconds) = window.growth(after, 4).unwrap();
         assert_eq!(growth, 5);
