@@ -281,8 +281,6 @@ impl LinkTracker {
 
     /// What to try first.
     fn choose_repair(&self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
-        let is_raised = |end: &EndInput<'_>| end.port.level >= BitErrorLevel::Raised;
-        let both = input.ends.iter().all(is_raised);
         let (reason, _) = reasons.worst()?;
         match reason {
             Reason::BitErrors
@@ -290,28 +288,42 @@ impl LinkTracker {
             | Reason::ReceiveErrors
             | Reason::LinkIntegrity
             | Reason::Width
+            | Reason::RxPower
                 if reasons.verdict() >= Verdict::Watch =>
             {
-                // Errors in one direction are caused by a bad or loose transceiver, or dirt; errors in both by
-                // the cable, which they have in common (Zhuo et al., SIGCOMM 2017).
-                Some(match (both, self.retrained) {
-                    (true, _) => Repair::SwapCable,
-                    (false, false) => Repair::Reseat,
-                    (false, true) => Repair::SwapTransceiver,
-                })
+                Some(self.repair_of_errors(input))
             }
             Reason::Down if input.trained => None,
             Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
-            }
-            Reason::RxPower => {
-                Some(if self.retrained { Repair::SwapTransceiver } else { Repair::Reseat })
             }
             Reason::ModuleTemperature => Some(Repair::CheckCooling),
             Reason::NodeFlapping => Some(Repair::CheckHost),
             _ if reasons.weight(Reason::UpstreamErrors).is_some() => Some(Repair::CheckUpstream),
             Reason::Congested | Reason::Victim => Some(Repair::None),
             _ => None,
+        }
+    }
+
+    /// What to try first against errors (Zhuo et al., SIGCOMM 2017): a weak laser is replaced. Errors or too little
+    /// light in both directions are caused by the cable, which they have in common; in one direction by dirt or a
+    /// loose transceiver, and if that was not it, by a bad one.
+    fn repair_of_errors(&self, input: &LinkInput<'_>) -> Repair {
+        let ends = &input.ends;
+        let has_errors = |nth: usize| {
+            let is_raised = ends[nth].port.level >= BitErrorLevel::Raised;
+            is_raised || self.guilty[nth] && ends[nth].is_hidden()
+        };
+        let is_dark = |nth: usize| ends[nth].port.reported.is_dark();
+        let suffers = |nth: usize| has_errors(nth) || is_dark(nth);
+        let is_weak = |nth: usize| suffers(nth) && ends[1 - nth].port.reported.is_weak();
+        let is_part_of_cable = ends.iter().any(|end| end.port.reported.is_part_of_cable());
+        let swap = if is_part_of_cable { Repair::SwapCable } else { Repair::SwapTransceiver };
+        match (suffers(0) && suffers(1), self.retrained) {
+            _ if is_weak(0) || is_weak(1) => swap,
+            (true, _) => Repair::SwapCable,
+            (false, true) => swap,
+            (false, false) => Repair::Reseat,
         }
     }
 }

@@ -24,12 +24,14 @@ pub struct Reported {
     module: ModuleAlarms,
 }
 
-/// How many readings in a row found a module out of its limits.
+/// How many readings in a row found a module out of its limits, and whether it can be separated from its cable.
 #[derive(Clone, Copy, Debug, Default)]
 struct ModuleAlarms {
     at: Option<Moment>,
     hot: u8,
     dark: u8,
+    weak: u8,
+    is_part_of_cable: bool,
 }
 
 /// The errors before correction between two readings.
@@ -56,6 +58,16 @@ impl Reported {
     /// Whether a lane receives less light than the module's alarm threshold.
     pub fn is_dark(&self) -> bool {
         self.module.dark >= READINGS
+    }
+
+    /// Whether the laser of a lane is weak, or wears out.
+    pub fn is_weak(&self) -> bool {
+        self.module.weak >= READINGS
+    }
+
+    /// Whether the module is an end of a cable, which is swapped as a whole.
+    pub fn is_part_of_cable(&self) -> bool {
+        self.module.is_part_of_cable
     }
 
     /// Forgets what was reported: the link has trained, perhaps with another module.
@@ -108,6 +120,8 @@ impl Reported {
             at: Some(*at),
             hot: count(self.module.hot, value.is_hot()),
             dark: count(self.module.dark, value.dark_lane(lanes).is_some()),
+            weak: count(self.module.weak, value.is_weak(lanes)),
+            is_part_of_cable: value.is_part_of_cable(),
         };
     }
 }

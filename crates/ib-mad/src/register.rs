@@ -539,6 +539,26 @@ impl Module {
         self.rx_power.iter().take(lanes).position(|power| *power < self.rx_power_low)
     }
 
+    /// Whether one of these lanes sends less light than the module's own alarm threshold, or its laser needs a
+    /// current outside of its thresholds. A lane of which nothing is reported is not weak: the link could not be up.
+    pub fn is_weak(&self, lanes: usize) -> bool {
+        let is_optical = matches!(self.kind, 1 | 2);
+        let sends = self.has(monitor::TX_POWER)
+            && self.is_in_microwatts()
+            && self.tx_power_low < self.tx_power_high;
+        let has_bias = self.has(monitor::BIAS) && self.bias_low < self.bias_high;
+        let is_low = |power: &u16| (1..self.tx_power_low).contains(power);
+        let is_out = |bias: &u16| *bias > 0 && !(self.bias_low..=self.bias_high).contains(bias);
+        is_optical
+            && (sends && self.tx_power.iter().take(lanes).any(is_low)
+                || has_bias && self.tx_bias.iter().take(lanes).any(is_out))
+    }
+
+    /// Whether it cannot be separated from its cable: active cables, and copper.
+    pub fn is_part_of_cable(&self) -> bool {
+        matches!(self.kind, 1 | 3 | 5)
+    }
+
     /// The request's unit of optical power is honored: an alarm threshold of -15 dBm is 32 microwatts, and no module
     /// has a lower one, while 32 dBm would be 1.6 watts.
     fn is_in_microwatts(&self) -> bool {

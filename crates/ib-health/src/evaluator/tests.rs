@@ -2,13 +2,16 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::settings::NodeSelector;
+use crate::verdict::Repair;
 use crate::{Reason, Verdict, evidence};
+use ib_fabric::hardware::ReadAt;
 use ib_fabric::testing::{end, fabric, found};
 use ib_mad::node::PortRole;
 use ib_mad::port_event::PortEventKind;
 use ib_mad::port_state::PortStatus;
 use ib_mad::port_state::testing::up;
 use ib_mad::rate::{Speed, Width};
+use ib_mad::register::{LANES, Module, monitor};
 use ib_mad::{Guid, Reading};
 
 /// Switch 1 with host 2 at its port 1.
@@ -41,6 +44,8 @@ struct Scenario {
     sent: Option<u64>,
     /// PortFECCorrectedSymbolCtr of the switch, if that is read: 32 bits that stick.
     corrected: Option<u64>,
+    /// The modules of the switch and of the host, if they are read.
+    modules: [Option<Module>; 2],
 }
 
 impl Scenario {
@@ -75,6 +80,7 @@ impl Scenario {
             received: [0; 2],
             sent: None,
             corrected: None,
+            modules: [None; 2],
         }
     }
 
@@ -113,6 +119,11 @@ impl Scenario {
                 reading.stuck.insert(Counter::LinkDowned);
             }
             snapshot.readings[self.fabric.find(at).unwrap().0 as usize] = Some(reading);
+        }
+        let hardware = Arc::make_mut(&mut snapshot.hardware);
+        for (module, at) in self.modules.into_iter().zip([end(1, 1), end(2, 1)]) {
+            let read = |value| Arc::new(ReadAt { value, at: snapshot.ended });
+            hardware.port_mut(at).module = module.map(read);
         }
         for (status, at) in [(self.near, end(1, 1)), (self.far, end(2, 1))] {
             if let Some(status) = status {
@@ -307,6 +318,54 @@ fn unknown_good_end_does_not_keep_a_link_bad() {
     assert_eq!(link.sweep().verdict, Verdict::Bad);
     let found = link.sweeps(4 * 300);
     assert_eq!(found.verdict, Verdict::Unknown, "{:?}", found.reasons);
+}
+
+#[test]
+fn repair_depends_on_what_modules_report() {
+    use Repair::{Reseat, SwapCable, SwapTransceiver};
+    let good = Module {
+        kind: 2,
+        rx_power: [600; LANES],
+        tx_power: [1000; LANES],
+        rx_power_high: 3000,
+        rx_power_low: 100,
+        tx_power_high: 3000,
+        tx_power_low: 100,
+        monitors: monitor::RX_POWER | monitor::TX_POWER,
+        ..Module::default()
+    };
+    let weak = Module { tx_power: [50; LANES], ..good };
+    let dark = Module { rx_power: [50; LANES], ..good };
+    let copper = Module { kind: 3, monitors: 0, ..good };
+    // The modules of the switch and of the host, which receives errors; and what is advised before and after the link
+    // was plugged again.
+    for (modules, first, second) in [
+        ([None, None], Reseat, SwapTransceiver),
+        ([Some(good), Some(good)], Reseat, SwapTransceiver),
+        ([Some(weak), Some(good)], SwapTransceiver, SwapTransceiver),
+        // Not the sender of what has errors.
+        ([Some(good), Some(weak)], Reseat, SwapTransceiver),
+        ([Some(good), Some(dark)], Reseat, SwapTransceiver),
+        ([Some(dark), Some(dark)], SwapCable, SwapCable),
+        ([Some(copper), Some(copper)], Reseat, SwapCable),
+    ] {
+        let mut link = Scenario::running(Width::X4, Speed::Ndr);
+        link.modules = modules;
+        let repair = |link: &mut Scenario| {
+            for _ in 0..10 {
+                link.symbols += 1_000;
+                link.sweep();
+            }
+            link.sweep().repair
+        };
+        assert_eq!(repair(&mut link), Some(first), "{modules:?}");
+        let up = link.near.replace(polling());
+        link.downed = [1, 1];
+        link.sweeps(2);
+        link.near = up;
+        link.sweeps(4);
+        assert_eq!(repair(&mut link), Some(second), "{modules:?}");
+    }
 }
 
 #[test]

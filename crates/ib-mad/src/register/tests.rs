@@ -176,3 +176,31 @@ fn absent_sensors_and_power_supplies_are_left_out() {
     );
     assert_eq!(absent, None);
 }
+
+#[test]
+fn weak_laser_is_below_the_modules_own_threshold() {
+    let module = Module {
+        kind: 2,
+        tx_power: [1000, 1000, 60, 1000, 0, 0, 0, 0],
+        tx_power_high: 3000,
+        tx_power_low: 100,
+        tx_bias: [3500; LANES],
+        bias_high: 5000,
+        bias_low: 1000,
+        monitors: monitor::TX_POWER | monitor::BIAS,
+        ..Module::default()
+    };
+    assert!(module.is_weak(4) && !module.is_weak(2));
+    // Not measured, copper, without thresholds, and in dBm.
+    assert!(!Module { monitors: monitor::BIAS, ..module }.is_weak(4));
+    assert!(!Module { kind: 3, ..module }.is_weak(4));
+    assert!(!Module { tx_power_high: 0, tx_power_low: 0, ..module }.is_weak(4));
+    assert!(
+        !Module { tx_power_high: 5, tx_power_low: (-10_i16).cast_unsigned(), ..module }.is_weak(4)
+    );
+    // The current of a laser that wears out; lanes without a value.
+    assert!(Module { tx_bias: [6000; LANES], ..module }.is_weak(2));
+    let unread = Module { tx_power: [0; LANES], tx_bias: [0; LANES], ..module };
+    assert!(!unread.is_weak(4));
+    assert!(!module.is_part_of_cable() && Module { kind: 3, ..module }.is_part_of_cable());
+}
