@@ -4,7 +4,7 @@ use ib_health::settings::{MaintenanceWindow, NodeSelector};
 use ib_mad::Counter;
 use ib_mad::rate::Width;
 
-use crate::cell::between;
+use crate::cell::{Optics, between};
 use crate::rates::Event;
 use crate::world::{World, wall};
 
@@ -60,6 +60,7 @@ pub enum Action {
     Lanes(usize, Width),
     Hot(usize, usize, bool),
     Dark(usize, usize, bool),
+    Optics(usize, Optics),
     /// The cable is in the maintenance file for so many seconds.
     Announce(usize, f64),
     /// Only notes what the following actions belong to.
@@ -140,6 +141,7 @@ impl World {
             }
             Action::Hot(cable, side, is_hot) => self.cell.cables[cable].hot[side] = is_hot,
             Action::Dark(cable, side, is_dark) => self.cell.cables[cable].dark[side] = is_dark,
+            Action::Optics(cable, optics) => self.cell.cables[cable].optics = optics,
             Action::Announce(cable, seconds) => self.announce(cable, now, seconds),
             Action::Note(cable, event) => self.cell.cables[cable].truth.note(event, now),
         }
@@ -147,6 +149,10 @@ impl World {
 
     /// A node is switched off: its neighbors count that their links went down.
     fn node_down(&mut self, node: usize, now: f64, seconds: f64) {
+        // What is off does not reboot.
+        if self.cell.nodes[node].away {
+            return;
+        }
         for (cable, side) in self.cables_of(node) {
             self.cell.grow(cable, now, &mut self.rng);
             let far = self.cell.cables[cable].ends[1 - side];

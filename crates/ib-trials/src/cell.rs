@@ -63,6 +63,17 @@ pub struct Port {
     pub details_read: f64,
 }
 
+/// What a fault changes in the optical powers of a cable; by end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Optics {
+    /// The module does not report powers.
+    pub unreported: bool,
+    /// The light that an end receives is so many dB less.
+    pub loss: [f64; 2],
+    /// The laser of an end is below its alarm threshold.
+    pub weak: [bool; 2],
+}
+
 /// A cable with its transceivers.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the other names say it")]
@@ -100,6 +111,8 @@ pub struct Cable {
     /// The module of each end is above its alarm temperature, or receives too little light.
     pub hot: [bool; 2],
     pub dark: [bool; 2],
+    /// What a fault changes in the optical powers.
+    pub optics: Optics,
     /// When it went down unexpectedly, and how often.
     pub flaps: Vec<f64>,
     pub truth: Truth,
@@ -113,6 +126,8 @@ pub struct Cell {
     pub limits: Limits,
     pub fields: [Fields; 2],
     pub ticks: [Option<u8>; 2],
+    /// The ticks in a second at the width that was last used, by model.
+    pub ticks_per_second: [Option<(Width, f64)>; 2],
     pub nodes: Vec<Node>,
     pub ports: Vec<Port>,
     pub cables: Vec<Cable>,
@@ -168,6 +183,7 @@ impl Cell {
             limits: LimitTable::default().limits(generation.speed, generation.fec),
             fields: models.map(Fields::of),
             ticks: models.map(|model| model.tick),
+            ticks_per_second: [None; 2],
             nodes: Vec::new(),
             ports: Vec::new(),
             cables: Vec::new(),
@@ -262,6 +278,7 @@ impl Cell {
             grown: 0.0,
             hot: [false; 2],
             dark: [false; 2],
+            optics: Optics::default(),
             flaps: Vec::new(),
             truth: Truth::default(),
         });

@@ -4,6 +4,7 @@ pub mod actions;
 pub mod bounds;
 pub mod cell;
 pub mod devices;
+pub mod optimum;
 mod plot;
 pub mod rates;
 mod readings;

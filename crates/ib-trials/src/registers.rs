@@ -55,23 +55,29 @@ impl World {
             if reads_modules {
                 let warm = between(&mut self.rng, 45.0, 62.0);
                 let degrees = if link.hot[side] { 76.0 } else { warm };
-                let power = if link.dark[side] { 40 } else { 600 + self.rng.below(500) as u16 };
-                known.module = Some(Arc::new(ReadAt { value: module(degrees, power), at }));
+                let usual = if link.dark[side] { 40 } else { 600 + self.rng.below(500) };
+                let received = usual as f64 * 10_f64.powf(link.optics.loss[side] / -10.0);
+                let sent = if link.optics.weak[side] { 50 } else { 1000 };
+                let mut value = module(degrees, received as u16, sent);
+                if link.optics.unreported {
+                    value.monitors = monitor::TEMPERATURE;
+                }
+                known.module = Some(Arc::new(ReadAt { value, at }));
             }
         }
     }
 }
 
-/// An optical module of 75 °C and 0.1 mW alarm thresholds.
+/// An optical module with alarm thresholds of 75 °C and 0.1 mW; powers in microwatts.
 #[expect(clippy::cast_sign_loss, reason = "no module is below zero")]
-fn module(degrees: f64, microwatts: u16) -> Module {
+fn module(degrees: f64, received: u16, sent: u16) -> Module {
     Module {
         kind: 2,
         temperature: (degrees * 256.0) as u16,
         temperature_high: 75 * 256,
         temperature_low: 0,
-        rx_power: [microwatts; LANES],
-        tx_power: [1000; LANES],
+        rx_power: [received; LANES],
+        tx_power: [sent; LANES],
         rx_power_high: 3000,
         rx_power_low: 100,
         tx_power_high: 3000,

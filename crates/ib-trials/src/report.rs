@@ -1,6 +1,7 @@
 //! The report: tables and plots from a tally.
 
 mod assumptions;
+mod comparisons;
 mod faults;
 
 use std::collections::BTreeMap;
@@ -236,7 +237,7 @@ impl Report<'_> {
         self.targets(&mut page);
         self.false_alarms(&mut page);
         self.detection(&mut page);
-        self.remedies(&mut page);
+        self.repairs(&mut page);
         self.variant_table(&mut page);
         self.defect_table(&mut page);
         assumptions::definitions(&mut page);
@@ -268,20 +269,6 @@ impl Report<'_> {
                 upper <= target,
             );
         }
-        for (what, (count, days), target) in [
-            ("false `bad`", self.up_to_half(|class| class.false_bad), FALSE_BAD),
-            ("false `watch`", self.up_to_half(|class| class.false_watch), FALSE_WATCH),
-        ] {
-            let upper = per_million(poisson_upper(count), days);
-            row(
-                &format!(
-                    "{what} per million cable-days, 95% upper bound; only cables up to half of their limit"
-                ),
-                format!("at most {}", number(target)),
-                format!("{} ({count} observed)", number(upper)),
-                upper <= target,
-            );
-        }
         let twice = KINDS.iter().position(|(_, name, _)| *name == "BER 2x").unwrap_or_default();
         let times = self.times(twice, self.interval(), None);
         let found = within(&times, TEN_MINUTES);
@@ -303,16 +290,15 @@ impl Report<'_> {
             format!("{} of {}", found, flaps.len()),
             found == flaps.len() as u64,
         );
-        let advised: Vec<bool> =
-            tally.trials.iter().filter_map(|trial| trial.first_right).collect();
-        let right = advised.iter().filter(|right| **right).count();
-        let share = right as f64 / advised.len().max(1) as f64;
-        row(
-            "the first remedy helps",
-            "at least 80%".into(),
-            format!("{} ({right} of {})", percent(share), advised.len()),
-            share >= FIRST_RIGHT,
-        );
+        for (has_powers, which) in [(true, "with"), (false, "without")] {
+            let share = self.helped_by_shares(has_powers, |trial| trial.first_right);
+            row(
+                &format!("the first repair helps, on links {which} optical powers"),
+                "at least 80%".into(),
+                percent(share),
+                share >= FIRST_RIGHT,
+            );
+        }
         let twice: Vec<&Trial> = tally
             .trials
             .iter()
@@ -322,9 +308,9 @@ impl Report<'_> {
         let share = |times, limit| percent(within(times, limit) as f64 / times.len().max(1) as f64);
         let _ = writeln!(
             page,
-            "\nFew false alarms and fast detection near the limit exclude each other: at twice the limit a link at NDR \
-             has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter decides for few false `bad`, and says \
-             `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
+            "\nFew false alarms and fast detection near the limit [exclude each other](#detection): at twice the limit a \
+             link at NDR has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter decides for few false `bad`, and \
+             says `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
              {}.\n",
             share(&watched, TEN_MINUTES),
             share(&watched, 3600.0)
@@ -362,7 +348,8 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "\nThe verdict was `unknown` for {} of the time. There were {} flaps; the evaluator \
-             counted {}. A link down counts as a reboot if the counters are cleared before the next sweep.\n",
+             counted {}. A link down counts as a reboot, or is not seen, if a tool clears the counters before the next \
+             sweep.\n",
             percent(tally.unknown_seconds as f64 / DAY / days.max(1.0)),
             number(tally.flaps as f64),
             number(tally.counted_flaps as f64)
@@ -391,86 +378,6 @@ impl Report<'_> {
                 number(per_million(class.false_bad as f64, days)),
                 class.false_watch,
                 number(per_million(class.false_watch as f64, days))
-            );
-        }
-        page.push('\n');
-    }
-
-    fn variant_table(&self, page: &mut String) {
-        if self.variants.is_empty() {
-            return;
-        }
-        page.push_str(
-            "## Settings\n\nThe same with other settings (short runs): the certainty before a link is bad \
-             (`--health.ber-confidence`), and a site's own limits (`health.limits`) as multiples of the default ones. What \
-             is a fault does not change with the settings: with lower limits, links between both limits count as false alarms.\n\n\
-             | confidence | limits | cable-days | false `bad` per million (95% upper bound) | false `watch` | 2x: `watch` in 10 min | 2x: `bad` in 10 min | in 1 h | in 24 h | 5x: `bad`, median |\n\
-             |---|---|---|---|---|---|---|---|---|---|\n",
-        );
-        for (settings, tally) in &self.variants {
-            let of = |wanted: &str| -> Vec<&Trial> {
-                tally.trials.iter().filter(|trial| KINDS[trial.kind].1 == wanted).collect()
-            };
-            let twice = of("BER 2x");
-            let [watch, bad] = [
-                twice.iter().map(|trial| trial.watch).collect::<Vec<_>>(),
-                twice.iter().map(|trial| trial.bad).collect(),
-            ];
-            let five: Vec<Option<u32>> = of("BER 5x").iter().map(|trial| trial.bad).collect();
-            let share = |times: &[Option<u32>], limit| {
-                percent(within(times, limit) as f64 / times.len().max(1) as f64)
-            };
-            let (days, bads) = (tally.cable_days(), Tally::sum(&tally.false_bad));
-            let _ = writeln!(
-                page,
-                "| `{}` | × {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} |",
-                settings.confidence,
-                settings.limit_factor,
-                number(days),
-                number(per_million(bads as f64, days)),
-                number(per_million(poisson_upper(bads), days)),
-                number(per_million(Tally::sum(&tally.false_watch) as f64, days)),
-                share(&watch, TEN_MINUTES),
-                share(&bad, TEN_MINUTES),
-                share(&bad, 3600.0),
-                share(&bad, DAY),
-                quantile(&five, 0.5)
-            );
-        }
-        page.push('\n');
-    }
-
-    fn defect_table(&self, page: &mut String) {
-        if self.defects.is_empty() {
-            return;
-        }
-        page.push_str(
-            "## Deliberate defects\n\nTo check that the trials show errors of the evaluator, they were repeated with deliberate defects in it \
-             (`crates/ib-trials/defects`, short runs):\n\n\
-             | defect | false `bad` per million cable-days | false `watch` | BER 10x found in 1 h | flaps found | BER 10x, median |\n\
-             |---|---|---|---|---|---|\n",
-        );
-        for (name, tally) in &self.defects {
-            let of = |wanted: &str| -> Vec<Option<u32>> {
-                tally
-                    .trials
-                    .iter()
-                    .filter(|trial| KINDS[trial.kind].1.starts_with(wanted))
-                    .map(due)
-                    .collect()
-            };
-            let share = |times: &[Option<u32>]| {
-                percent(within(times, 3600.0) as f64 / times.len().max(1) as f64)
-            };
-            let (errors, flaps) = (of("BER 10x"), of("flap of"));
-            let _ = writeln!(
-                page,
-                "| {name} | {} | {} | {} | {} | {} |",
-                number(per_million(Tally::sum(&tally.false_bad) as f64, tally.cable_days())),
-                number(per_million(Tally::sum(&tally.false_watch) as f64, tally.cable_days())),
-                share(&errors),
-                share(&flaps),
-                quantile(&errors, 0.5)
             );
         }
         page.push('\n');

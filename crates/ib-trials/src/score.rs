@@ -62,6 +62,8 @@ pub struct Trial {
     pub others: [Option<u32>; Rule::ALL.len()],
     /// Index in [`CAUSES`](crate::trials::CAUSES), where there is one.
     pub cause: Option<usize>,
+    /// The modules report optical powers.
+    pub has_powers: bool,
     /// Whether what was advised first, or first and then second, helped.
     pub first_right: Option<bool>,
     /// See `first_right`.

@@ -284,6 +284,7 @@ fn plant(world: &mut World, cell: u64, generation: usize, interval: u32) -> Vec<
             bad: None,
             others: [None; Rule::ALL.len()],
             cause: has_cause.then_some(cause),
+            has_powers: false,
             first_right: None,
             second_right: None,
         };
@@ -332,6 +333,10 @@ fn observe(
     // A reading in the sweep in which three flaps are complete.
     if link.verdict == Verdict::Bad && trial.bad.is_none() {
         trial.bad = Some(since);
+    }
+    if trial.first_right.is_none() {
+        let has_powers = !world.cell.cables[fault.cable].optics.unreported;
+        trial.has_powers = has_powers && world.cell.generation.reports;
     }
     // The technician comes when the cable is bad.
     if trial.cause.is_none()

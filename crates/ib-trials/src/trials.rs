@@ -4,7 +4,7 @@ use ib_health::verdict::Repair;
 use ib_mad::rate::Width;
 
 use crate::actions::Action;
-use crate::cell::between;
+use crate::cell::{Optics, between};
 use crate::schedule::DAY;
 use crate::world::World;
 
@@ -102,6 +102,38 @@ pub const CAUSES: [(Cause, &str, f64, &[Repair]); 5] = [
     (Cause::Port, "faulty port, good cable", 0.10, &[]),
 ];
 
+/// The share of faults of optical cables whose modules report optical powers: an assumption. Copper has none, and the
+/// adapters before ConnectX-7 do not report their modules.
+const WITH_POWERS: f64 = 0.8;
+
+/// By how many dB dirt or a damaged fiber dim the light: an assumption. 8 to 10 dB are below the alarm threshold.
+const DIMMED: (f64, f64) = (3.0, 12.0);
+
+/// The share of broken transceivers whose laser sends too little: an assumption. Zhuo et al. found low transmitted
+/// power in few corrupting links, and normal powers at most bad transceivers.
+pub const WEAK: f64 = 0.25;
+
+impl Cause {
+    /// What modules report of errors in what `side` receives.
+    fn optics(self, side: usize, world: &mut World) -> Optics {
+        let rng = &mut world.rng;
+        let unreported = rng.next_f64() >= WITH_POWERS;
+        let mut optics = Optics { unreported, ..Optics::default() };
+        let loss = between(rng, DIMMED.0, DIMMED.1);
+        match self {
+            Cause::Contamination => optics.loss[side] = loss,
+            Cause::Fiber => optics.loss = [loss; 2],
+            Cause::Transceiver => optics.weak[1 - side] = rng.next_f64() < WEAK,
+            Cause::Loose | Cause::Port => {}
+        }
+        // What is sent is received.
+        if optics.weak[1 - side] {
+            optics.loss[side] = 13.0;
+        }
+        optics
+    }
+}
+
 impl Kind {
     /// Whether a cable can have it: to a host or not, with error correction and module reports or not.
     pub fn suits(self, to_host: bool, has_fec: bool, reports: bool) -> bool {
@@ -122,6 +154,8 @@ impl Kind {
         match self {
             Kind::Errors(times, both) => {
                 let both = both || cause == Cause::Fiber;
+                let optics = cause.optics(side, world);
+                world.at(at, Action::Optics(cable, optics));
                 world.at(at, Action::Errors(cable, if both { [times; 2] } else { one(times) }));
             }
             Kind::Drift => {
@@ -164,6 +198,7 @@ pub fn visit(world: &mut World, cable: usize, cause: Cause, advice: Repair, at: 
     }
     if helps {
         world.at(at, Action::Errors(cable, [0.0; 2]));
+        world.at(at, Action::Optics(cable, Optics::default()));
     }
     helps
 }

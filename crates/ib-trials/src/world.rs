@@ -100,13 +100,16 @@ impl World {
             flaps: 0,
             future: BinaryHeap::new(),
             scheduled: 0,
-            discover: true,
+            discover: false,
             configured_from: 0.0,
             hardware: Arc::default(),
             physical_read: f64::NEG_INFINITY,
             modules_read: f64::NEG_INFINITY,
             lane_errors,
         };
+        // Before anything happens: the indexes of ports are those of the fabric.
+        let reached = world.cell.reached();
+        world.discover(0.0, &reached);
         if let Some(every) = world.cell.cleared_every {
             let first = world.rng.next_f64() * every;
             world.at(first, Action::ClearFabric);
@@ -263,7 +266,7 @@ impl World {
             let node = self.cell.ports[port].node;
             let is_found = fabric.nodes[node].presence == Presence::Found;
             if responds[node] && is_found && self.cell.ports[port].cable.is_some() {
-                snapshot.readings[port] = Some(self.read(port, now));
+                self.read(port, now, &mut snapshot.readings[port]);
                 if self.is_queried(&fabric, port) {
                     self.read_state(&mut snapshot, port, now, &responds);
                 }
@@ -314,14 +317,14 @@ impl World {
         }
     }
 
-    /// The counters of a port.
-    fn read(&mut self, port: usize, now: f64) -> Reading<Raw> {
+    /// Reads the counters of a port.
+    fn read(&mut self, port: usize, now: f64, into: &mut Option<Reading<Raw>>) {
         let later = self.rng.next_f64() * 0.9;
         let model = self.cell.model(port);
         let is_due = now - self.cell.ports[port].details_read >= DETAILS - 1.0;
         let known = &mut self.cell.ports[port];
         known.reading.at = moment(now + 0.1 + later);
-        let mut reading = known.reading.clone();
+        let reading = into.insert(known.reading.clone());
         if is_due {
             known.details_read = now;
         } else {
@@ -338,6 +341,5 @@ impl World {
                 known.impossible = None;
             }
         }
-        reading
     }
 }

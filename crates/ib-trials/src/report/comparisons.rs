@@ -1,0 +1,91 @@
+//! The part of the report on other settings of the evaluator, and on deliberate defects in it.
+
+use std::fmt::Write as _;
+
+use super::{Report, TEN_MINUTES, due, number, per_million, percent, quantile, within};
+use crate::bounds::poisson_upper;
+use crate::schedule::DAY;
+use crate::score::{Tally, Trial};
+use crate::trials::KINDS;
+
+impl Report<'_> {
+    pub(super) fn variant_table(&self, page: &mut String) {
+        if self.variants.is_empty() {
+            return;
+        }
+        page.push_str(
+            "## Settings\n\nThe same with other settings (short runs): the certainty before a link is bad \
+             (`--health.ber-confidence`), and a site's own limits (`health.limits`) as multiples of the default ones. What \
+             is a fault does not change with the settings: with lower limits, links between both limits count as false alarms.\n\n\
+             | confidence | limits | cable-days | false `bad` per million (95% upper bound) | false `watch` | 2x: `watch` in 10 min | 2x: `bad` in 10 min | in 1 h | in 24 h | 5x: `bad`, median |\n\
+             |---|---|---|---|---|---|---|---|---|---|\n",
+        );
+        for (settings, tally) in &self.variants {
+            let of = |wanted: &str| -> Vec<&Trial> {
+                tally.trials.iter().filter(|trial| KINDS[trial.kind].1 == wanted).collect()
+            };
+            let twice = of("BER 2x");
+            let [watch, bad] = [
+                twice.iter().map(|trial| trial.watch).collect::<Vec<_>>(),
+                twice.iter().map(|trial| trial.bad).collect(),
+            ];
+            let five: Vec<Option<u32>> = of("BER 5x").iter().map(|trial| trial.bad).collect();
+            let share = |times: &[Option<u32>], limit| {
+                percent(within(times, limit) as f64 / times.len().max(1) as f64)
+            };
+            let (days, bads) = (tally.cable_days(), Tally::sum(&tally.false_bad));
+            let _ = writeln!(
+                page,
+                "| `{}` | × {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} |",
+                settings.confidence,
+                settings.limit_factor,
+                number(days),
+                number(per_million(bads as f64, days)),
+                number(per_million(poisson_upper(bads), days)),
+                number(per_million(Tally::sum(&tally.false_watch) as f64, days)),
+                share(&watch, TEN_MINUTES),
+                share(&bad, TEN_MINUTES),
+                share(&bad, 3600.0),
+                share(&bad, DAY),
+                quantile(&five, 0.5)
+            );
+        }
+        page.push('\n');
+    }
+
+    pub(super) fn defect_table(&self, page: &mut String) {
+        if self.defects.is_empty() {
+            return;
+        }
+        page.push_str(
+            "## Deliberate defects\n\nTo check that the trials show errors of the evaluator, they were repeated with deliberate defects in it \
+             (`crates/ib-trials/defects`, short runs):\n\n\
+             | defect | false `bad` per million cable-days | false `watch` | BER 10x found in 1 h | flaps found | BER 10x, median |\n\
+             |---|---|---|---|---|---|\n",
+        );
+        for (name, tally) in &self.defects {
+            let of = |wanted: &str| -> Vec<Option<u32>> {
+                tally
+                    .trials
+                    .iter()
+                    .filter(|trial| KINDS[trial.kind].1.starts_with(wanted))
+                    .map(due)
+                    .collect()
+            };
+            let share = |times: &[Option<u32>]| {
+                percent(within(times, 3600.0) as f64 / times.len().max(1) as f64)
+            };
+            let (errors, flaps) = (of("BER 10x"), of("flap of"));
+            let _ = writeln!(
+                page,
+                "| {name} | {} | {} | {} | {} | {} |",
+                number(per_million(Tally::sum(&tally.false_bad) as f64, tally.cable_days())),
+                number(per_million(Tally::sum(&tally.false_watch) as f64, tally.cable_days())),
+                share(&errors),
+                share(&flaps),
+                quantile(&errors, 0.5)
+            );
+        }
+        page.push('\n');
+    }
+}
