@@ -12,9 +12,9 @@ fn main() -> ExitCode {
     let Cli { color, verb } = Cli::parse();
     let result = match verb {
         Verb::Serve(args) => serve::run(args),
-        Verb::Links(args) => links::run(args, color),
-        Verb::Nodes(args) => nodes::run(args, color),
-        Verb::Ports(args) => ports::run(args, color),
+        Verb::Links(args) => links::run(&args, color),
+        Verb::Nodes(args) => nodes::run(&args, color),
+        Verb::Ports(args) => ports::run(&args, color),
         Verb::History(args) => history::run(args, color),
         Verb::Check(args) => check::run(&args, color),
         Verb::Top(args) => top::run(args, color),

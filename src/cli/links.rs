@@ -85,8 +85,8 @@ pub enum LinkOrder {
 }
 
 /// Prints the links.
-pub fn run(args: LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
-    let LinksArgs { list, once, source, .. } = &args;
+pub fn run(args: &LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
+    let LinksArgs { list, once, source, .. } = args;
     let source = source.clone().read(once, list.interval())?;
     list::run(list, &source, color, |source| args.find(source), |found| table(found, args.sort))
 }
@@ -124,7 +124,9 @@ impl LinksArgs {
             let links = std::mem::take(&mut listed.links).into_iter();
             selected.extend(links.filter(is_selected).map(|link| (fabric, link)));
         }
-        selected.iter().for_each(|(_, link)| verdicts.add(link.verdict()));
+        for (_, link) in &selected {
+            verdicts.add(link.verdict());
+        }
         let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
         let count = is_filtered.then_some(selected.len());
         let summary = summary(&found, count, self.suspect, &self.node.join(", "));

@@ -96,7 +96,7 @@ fn node_type(text: &str) -> Result<&'static str, String> {
 }
 
 /// Prints the nodes.
-pub fn run(args: NodesArgs, color: ColorChoice) -> Result<(), Fatal> {
+pub fn run(args: &NodesArgs, color: ColorChoice) -> Result<(), Fatal> {
     let source = args.source.clone().read(&args.once, args.list.interval())?;
     list::run(
         &args.list,

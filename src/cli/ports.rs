@@ -70,9 +70,15 @@ pub enum PortOrder {
 }
 
 /// Prints the ports.
-pub fn run(args: PortsArgs, color: ColorChoice) -> Result<(), Fatal> {
+pub fn run(args: &PortsArgs, color: ColorChoice) -> Result<(), Fatal> {
     let source = args.source.clone().read(&args.once, args.list.interval())?;
-    list::run(&args.list, &source, color, |source| args.find(source), |found| table(found))
+    list::run(
+        &args.list,
+        &source,
+        color,
+        |source| args.find(source),
+        |found: &Vec<NodeDetail>| table(found),
+    )
 }
 
 impl PortsArgs {
@@ -133,7 +139,7 @@ fn key(order: PortOrder, port: &Port) -> impl Ord + use<> {
     (Reverse(first), port.name.port)
 }
 
-fn table(nodes: &Vec<NodeDetail>) -> Table {
+fn table(nodes: &[NodeDetail]) -> Table {
     let columns = vec![
         ("VERDICT", Fit::Whole),
         ("PORT", Fit::Name),
@@ -247,7 +253,7 @@ mod tests {
     #[test]
     fn table_has_state_neighbor_and_counts() {
         let mut out = Vec::new();
-        table(&vec![leaf()]).write(&mut out, Style::default()).unwrap();
+        table(&[leaf()]).write(&mut out, Style::default()).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "\

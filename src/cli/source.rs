@@ -128,7 +128,7 @@ enum History {
     Own(TempDir),
 }
 
-fn bad_url(problem: String) -> Fatal {
+fn bad_url(problem: impl std::fmt::Display) -> Fatal {
     Fatal::usage(format!("--url: {problem}"))
 }
 
@@ -140,15 +140,12 @@ impl SourceArgs {
     /// An exporter, or sweeps that continue; the first one of each fabric has not ended yet.
     fn start(self, longest: Duration) -> Result<FabricSource, Fatal> {
         let fabric = self.of_fabric.clone();
-        let kind = match &self.url {
-            Some(url) => {
-                let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
-                Kind::Exporter(Box::new(remote))
-            }
-            None => {
-                let settings = Settings { history: None, ..self.settings()? };
-                Kind::Sweeps(Sweeps::start(settings, longest, true)?)
-            }
+        let kind = if let Some(url) = &self.url {
+            let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
+            Kind::Exporter(Box::new(remote))
+        } else {
+            let settings = Settings { history: None, ..self.settings()? };
+            Kind::Sweeps(Sweeps::start(settings, longest, true)?)
         };
         Ok(FabricSource { kind, fabric, history: None, notes: Vec::new(), hint: None })
     }

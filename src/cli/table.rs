@@ -113,9 +113,9 @@ impl Table {
         if let Some(text) = text.filter(|text| widths[*text] == 0) {
             head[text].clear();
         }
-        self.line(out, &(None, head), &widths, text, style)?;
+        line(out, &(None, head), &widths, text, style)?;
         for row in &self.rows {
-            self.line(out, row, &widths, text, style)?;
+            line(out, row, &widths, text, style)?;
         }
         Ok(())
     }
@@ -127,51 +127,50 @@ impl Table {
         };
         self.columns.iter().enumerate().map(width).collect()
     }
+}
 
-    fn line(
-        &self,
-        out: &mut impl Write,
-        (color, cells): &Row,
-        widths: &[usize],
-        text: Option<usize>,
-        style: Style,
-    ) -> io::Result<()> {
-        let indent = widths.first().map_or(0, |width| width + GAP.len());
-        let mut wrapped = Vec::new();
-        let mut line = String::new();
-        let mut before = 0;
-        for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-            let mut shown = printable(cell);
-            if Some(index) == text {
-                let own_line = width == 0;
-                let room = match style.width {
-                    Some(most) if own_line => most.saturating_sub(indent),
-                    _ => width,
-                };
-                let mut lines = wrap(cell, room);
-                shown = if own_line { String::new() } else { lines.remove(0) };
-                let column = if own_line { indent } else { before };
-                wrapped.extend(lines.into_iter().map(|line| (column, line)));
-                if own_line {
-                    continue;
-                }
-            } else if shown.chars().count() > width {
-                shown = abbreviate(&shown, width);
-            }
-            let padding = " ".repeat(width.saturating_sub(shown.chars().count()));
-            let shown = match index {
-                0 => Color::paint(*color, &shown, style.colors),
-                _ => shown,
+fn line(
+    out: &mut impl Write,
+    (color, cells): &Row,
+    widths: &[usize],
+    text: Option<usize>,
+    style: Style,
+) -> io::Result<()> {
+    let indent = widths.first().map_or(0, |width| width + GAP.len());
+    let mut wrapped = Vec::new();
+    let mut line = String::new();
+    let mut before = 0;
+    for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+        let mut shown = printable(cell);
+        if Some(index) == text {
+            let own_line = width == 0;
+            let room = match style.width {
+                Some(most) if own_line => most.saturating_sub(indent),
+                _ => width,
             };
-            line = line + if index == 0 { "" } else { GAP } + &shown + &padding;
-            before += width + GAP.len();
+            let mut lines = wrap(cell, room);
+            shown = if own_line { String::new() } else { lines.remove(0) };
+            let column = if own_line { indent } else { before };
+            wrapped.extend(lines.into_iter().map(|line| (column, line)));
+            if own_line {
+                continue;
+            }
+        } else if shown.chars().count() > width {
+            shown = abbreviate(&shown, width);
         }
-        writeln!(out, "{}", line.trim_end())?;
-        for (column, line) in wrapped.iter().filter(|(_, line)| !line.is_empty()) {
-            writeln!(out, "{:column$}{line}", "")?;
-        }
-        Ok(())
+        let padding = " ".repeat(width.saturating_sub(shown.chars().count()));
+        let shown = match index {
+            0 => Color::paint(*color, &shown, style.colors),
+            _ => shown,
+        };
+        line = line + if index == 0 { "" } else { GAP } + &shown + &padding;
+        before += width + GAP.len();
     }
+    writeln!(out, "{}", line.trim_end())?;
+    for (column, line) in wrapped.iter().filter(|(_, line)| !line.is_empty()) {
+        writeln!(out, "{:column$}{line}", "")?;
+    }
+    Ok(())
 }
 
 /// Narrows the widest of some columns, a character at a time, until all fit or none can be narrower.

@@ -382,7 +382,11 @@ fn bad_parameter_is_named_with_its_values() {
         ("/api/v1/links?suspect=maybe", 400, "suspect: \"maybe\" must be true or false\n"),
         ("/api/v1/links?suspect=true&suspect=true", 400, "suspect: is given more than once\n"),
         ("/api/v1/links?fabric=x", 400, "fabric: unknown fabric \"x\"; known: default\n"),
-        ("/api/v1/links?suspects=true", 400, "\"suspects\"; known: fabric, node, suspect, verdict, name, limit\n"),
+        (
+            "/api/v1/links?suspects=true",
+            400,
+            "\"suspects\"; known: fabric, node, suspect, verdict, name, limit\n",
+        ),
         ("/api/v1/nodes?kind=hub", 400, "kind: \"hub\" must be one of: switch, ca, router, "),
         ("/api/v1/nodes?fabric=x", 400, "fabric: unknown fabric \"x\"; known: default\n"),
         ("/api/v1/topology?x=1", 400, "unknown parameter \"x\"; known: fabric\n"),

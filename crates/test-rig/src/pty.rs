@@ -51,7 +51,7 @@ impl OnTerminal {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let (mut output, shown) = (master.try_clone().expect("a descriptor"), Arc::clone(&screen));
         std::thread::spawn(move || {
-            let mut bytes = [0; 65_536];
+            let mut bytes = [0; 4_096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..count]);
             }

@@ -236,7 +236,7 @@ impl App {
     fn edit(&mut self, mut text: String, key: KeyCode) {
         match key {
             KeyCode::Enter => {
-                self.wish.filter = text.trim().to_owned();
+                text.trim().clone_into(&mut self.wish.filter);
                 self.selected = 0;
                 return;
             }

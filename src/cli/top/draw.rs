@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Row, Table, TableState};
 
 use crate::api::model::{
-    BusyLink, Label, Link, LinkDetail, Overview, Port, Region, Verdicts, verdict_from,
+    BusyLink, End, Label, Link, LinkDetail, Overview, Port, Region, Verdicts, verdict_from,
 };
 use crate::cli::links::{rate, reason};
 use crate::cli::list::count_of;
@@ -62,10 +62,10 @@ impl Palette {
             _ => Style::new(),
         }
     }
+}
 
-    fn dim(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
-    }
+fn dim() -> Style {
+    Style::new().add_modifier(Modifier::DIM)
 }
 
 /// Draws the whole screen.
@@ -82,11 +82,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, colors: bool) {
     match &app.data {
         None => {
             let text = format!("waiting for {}", app.source);
-            frame.render_widget(Line::styled(text, palette.dim()), body);
+            frame.render_widget(Line::styled(text, dim()), body);
         }
         Some(_) => view(frame, app, palette, body),
     }
-    footer(frame, app, palette, foot);
+    footer(frame, app, foot);
     if app.mode == Mode::Help {
         help(frame, palette, body);
     }
@@ -126,7 +126,7 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
         tabs.push(Span::raw(format!("  filter: {}", printable(&app.wish.filter))));
     }
     if let Some(order) = app.order() {
-        tabs.push(Span::styled(format!("  by {order}"), palette.dim()));
+        tabs.push(Span::styled(format!("  by {order}"), dim()));
     }
     frame.render_widget(Line::from(tabs), third);
 }
@@ -149,26 +149,30 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
     let verdicts = overview.fabrics.iter().map(|fabric| fabric.verdicts);
     let verdicts = verdicts.fold(Verdicts::default(), Verdicts::and);
     let mut spans = Vec::new();
-    for (verdict, count) in verdicts.worst_first() {
-        let label = verdict.label();
-        let style = if count > 0 { palette.verdict(label) } else { Style::new() };
-        spans.push(Span::styled(count_of(&verdicts, verdict, count), style));
-        spans.push(Span::raw("  "));
+    for (verdict, count) in verdicts.worst_first().into_iter().filter(|(_, count)| *count > 0) {
+        if !spans.is_empty() {
+            spans.push(Span::raw(", "));
+        }
+        let text = count_of(&verdicts, verdict, count);
+        spans.push(Span::styled(text, palette.verdict(verdict.label())));
     }
-    let kinds = overview.fabrics.iter().flat_map(|fabric| &fabric.nodes);
-    let (nodes, down) = kinds.fold((0, 0), |sum, kind| (sum.0 + kind.nodes, sum.1 + kind.down));
-    spans.push(Span::raw(format!("| {}", plural(nodes, "node"))));
-    if down > 0 {
-        spans.push(Span::styled(format!(", {down} down"), palette.verdict("bad")));
+    if spans.is_empty() {
+        spans.push(Span::raw("no links"));
     }
     let regions: usize = overview.fabrics.iter().map(|fabric| fabric.regions).sum();
     if regions > 0 {
         let style = palette.color(Color::Yellow);
         spans.push(Span::styled(format!(" | congestion: {}", grouped(regions)), style));
     }
+    let kinds = overview.fabrics.iter().flat_map(|fabric| &fabric.nodes);
+    let (nodes, down) = kinds.fold((0, 0), |sum, kind| (sum.0 + kind.nodes, sum.1 + kind.down));
+    spans.push(Span::raw(format!(" | {}", plural(nodes, "node"))));
+    if down > 0 {
+        spans.push(Span::styled(format!(", {down} down"), palette.verdict("bad")));
+    }
     let sweeps = overview.fabrics.iter().filter_map(|fabric| fabric.sweep.as_ref());
     let failing: Vec<String> =
-        sweeps.flat_map(|sweep| &sweep.failing).map(|label| label.to_string()).collect();
+        sweeps.flat_map(|sweep| &sweep.failing).map(ToString::to_string).collect();
     if !failing.is_empty() {
         let text = format!(" | failing: {}", failing.join(", "));
         spans.push(Span::styled(text, palette.verdict("bad")));
@@ -176,10 +180,10 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
     Line::from(spans)
 }
 
-fn footer(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
+fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let line = match (&app.mode, &app.wish.target) {
         (Mode::Filter(text), _) => {
-            let hint = Span::styled("  Enter: apply  Esc: cancel", palette.dim());
+            let hint = Span::styled("  Enter: apply  Esc: cancel", dim());
             Line::from(vec![Span::raw(format!("filter: {}_", printable(text))), hint])
         }
         (_, Some(_)) => {
@@ -234,7 +238,7 @@ fn view(frame: &mut Frame<'_>, app: &mut App, palette: Palette, area: Rect) {
         Body::Traffic(links) => traffic(frame, links, selected, palette, area),
         Body::Congestion(regions) => congestion(frame, regions, selected, palette, area),
         Body::Events(events, problem) => {
-            list_events(frame, events, problem.as_deref(), selected, palette, rows);
+            list_events(frame, events, problem.as_deref(), selected, rows);
             if let Some(event) = events.get(selected) {
                 let title = format!("{}, {}", event.place, event.kind.replace('_', " "));
                 explain(frame, &title, &event.text, None, palette, below);
@@ -260,7 +264,7 @@ fn view(frame: &mut Frame<'_>, app: &mut App, palette: Palette, area: Rect) {
     };
     if is_loading {
         frame.render_widget(Clear, area);
-        frame.render_widget(Line::styled("loading", palette.dim()), area);
+        frame.render_widget(Line::styled("loading", dim()), area);
     }
 }
 
@@ -306,7 +310,7 @@ fn name_width<'a>(names: impl Iterator<Item = &'a String>, most: usize) -> usize
 
 fn cables(frame: &mut Frame<'_>, links: &[Link], selected: usize, palette: Palette, area: Rect) {
     let labels: Vec<[String; 2]> =
-        links.iter().map(|link| link.ends.each_ref().map(|end| end.label())).collect();
+        links.iter().map(|link| link.ends.each_ref().map(End::label)).collect();
     let most = usize::from(area.width.saturating_sub(24)) / 3;
     let widths = [0, 1].map(|end| name_width(labels.iter().map(|it| &it[end]), most));
     let columns = [
@@ -331,7 +335,7 @@ fn cables(frame: &mut Frame<'_>, links: &[Link], selected: usize, palette: Palet
 
 /// Everything that is known of why a link has its verdict, and what to do.
 fn explain_link(frame: &mut Frame<'_>, link: &Link, palette: Palette, area: Rect) {
-    let [a, b] = link.ends.each_ref().map(|end| end.label());
+    let [a, b] = link.ends.each_ref().map(End::label);
     let since = link.since.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
     let verdict = Verdict::word(&link.verdict);
     let since = since.map(|at| format!(", {verdict} since {}", clock_time(at)));
@@ -355,7 +359,7 @@ fn explain(
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let room = usize::from(area.height).saturating_sub(2 + usize::from(advice.is_some()));
     let mut lines =
-        vec![Line::styled("─".repeat(width), palette.dim()), Line::styled(printable(title), bold)];
+        vec![Line::styled("─".repeat(width), dim()), Line::styled(printable(title), bold)];
     lines.extend(wrap(text, width).into_iter().take(room).map(Line::raw));
     lines.extend(advice.map(|advice| Line::styled(printable(&advice), palette.color(Color::Cyan))));
     for (line, row) in lines.into_iter().zip(area.rows()) {
@@ -404,7 +408,7 @@ fn traffic(
 
 /// A share as a bar of ten characters, which every terminal has.
 fn bar(share: f32) -> String {
-    let full = (share.clamp(0.0, 1.0) * 10.0).round() as usize;
+    let full = (1..=10).filter(|step| share * 10.0 >= *step as f32 - 0.5).count();
     format!("[{:<10}]", "|".repeat(full))
 }
 
@@ -447,7 +451,6 @@ fn list_events(
     events: &[Event],
     problem: Option<&str>,
     selected: usize,
-    palette: Palette,
     area: Rect,
 ) {
     let most = usize::from(area.width.saturating_sub(28)) / 2;
@@ -466,7 +469,7 @@ fn list_events(
             abbreviate(&event.place, width),
             event.text.clone(),
         ];
-        (palette.dim(), cells)
+        (dim(), cells)
     });
     let empty = problem.unwrap_or("no events in the last hour");
     table(frame, &columns, rows.collect(), selected, empty, area);
@@ -475,6 +478,9 @@ fn list_events(
 fn clock_time(at: SystemTime) -> String {
     LocalClock::now().format_time(at)
 }
+
+/// What is known of a port, as a cell.
+type Fact = fn(&Port) -> String;
 
 /// Both ports of a link side by side, with what their counters counted since the reading before.
 fn ports(
@@ -511,7 +517,7 @@ fn ports(
     };
     let heads = [a, b].map(|port| abbreviate(&port.name.label(), column));
     lines.push(Line::styled(row("", heads), Style::new().add_modifier(Modifier::BOLD)));
-    let facts: [(&str, fn(&Port) -> String); 8] = [
+    let facts: [(&str, Fact); 8] = [
         ("state", |port| text(port.state.as_ref())),
         ("rate", |port| rate(port.width.as_deref(), port.speed.as_deref())),
         ("FEC", |port| text(port.fec.as_ref())),

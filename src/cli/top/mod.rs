@@ -59,9 +59,9 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
     }
     let fetcher = Fetcher::new(args.source, pause)?;
     let mut app = App::new(fetcher.name());
-    let (wishes, wished) = channel();
+    let (wishes, orders) = channel();
     let (answers, answered) = channel();
-    std::thread::spawn(move || fetcher.run(&wished, &answers, pause));
+    std::thread::spawn(move || fetcher.run(&orders, &answers, pause));
     let view = View { app: &mut app, wishes, answered, is_over: &is_over, colors: color.is_on() };
     on_terminal(|terminal| view.run(terminal))
 }
