@@ -10,7 +10,7 @@ const FOLDER: &str = "deploy/prometheus";
 fn prometheus_accepts_each_sample_config() {
     let readme = rules::text(&rules::path(FOLDER).join("README.md"));
     let samples = rules::files(FOLDER, ".yml");
-    assert_eq!(samples.len(), 3);
+    assert_eq!(samples.len(), 4);
     for sample in samples {
         let name = rules::file_name(&sample);
         assert!(readme.contains(&format!("({name})")), "{name}");
