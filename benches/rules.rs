@@ -169,7 +169,7 @@ fn record(mut prometheus: Prometheus) -> (Prometheus, usize, usize) {
         let (level, rest): (Vec<Rule>, Vec<Rule>) =
             pending.into_iter().partition(|_| ready.next().unwrap());
         pending = rest;
-        let mut text = String::new();
+        let mut text = Vec::new();
         for rule in &level {
             for series in prometheus.query_at(&rule.expr, NOW as f64).unwrap() {
                 recorded += 1;
@@ -181,11 +181,14 @@ fn record(mut prometheus: Prometheus) -> (Prometheus, usize, usize) {
                     labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
                 let (name, labels) = (rule.record.as_ref().unwrap(), labels.join(","));
                 let value = series["value"][1].as_str().unwrap();
-                text += &format!("{name}{{{labels}}} {value} {NOW}\n");
+                writeln!(text, "{name}{{{labels}}} {value} {NOW}").unwrap();
             }
         }
         levels += 1;
-        prometheus = prometheus.stored_too(|file| std::fs::write(file, text + "# EOF\n").unwrap());
+        prometheus = prometheus.stored_too(|file| {
+            text.extend_from_slice(b"# EOF\n");
+            std::fs::write(file, text).unwrap();
+        });
     }
     (prometheus, levels, recorded)
 }

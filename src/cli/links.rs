@@ -286,7 +286,9 @@ mod tests {
 
     fn in_fabric(links: Vec<Link>) -> Links {
         let mut verdicts = Verdicts::default();
-        links.iter().for_each(|link| verdicts.add(link.verdict()));
+        for link in &links {
+            verdicts.add(link.verdict());
+        }
         let (fabric, swept_at) = ("f".into(), Some("1970-01-01T00:00:00Z".into()));
         Links { fabrics: vec![FabricLinks { fabric, swept_at, verdicts, links }] }
     }

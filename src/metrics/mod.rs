@@ -123,17 +123,12 @@ impl Exposition {
             Some(before) => Arc::clone(&before.summaries),
             None => board.fabrics.iter().filter_map(|it| Summary::new(it)).collect(),
         };
-        let fabrics = match same {
-            Some(before) => Arc::clone(&before.fabrics),
-            None => {
-                let began = Instant::now();
-                let slices = slices(&board, shards.load(Ordering::Relaxed));
-                Arc::new(RenderedFabrics {
-                    slices,
-                    finer: Default::default(),
-                    took: began.elapsed(),
-                })
-            }
+        let fabrics = if let Some(before) = same {
+            Arc::clone(&before.fabrics)
+        } else {
+            let began = Instant::now();
+            let slices = slices(&board, shards.load(Ordering::Relaxed));
+            Arc::new(RenderedFabrics { slices, finer: Default::default(), took: began.elapsed() })
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
         let trends = match same {
@@ -254,8 +249,10 @@ impl Exposition {
 /// Renders the fabrics of a state snapshot.
 fn slices(board: &SharedState, count: usize) -> Slices {
     // A compressor takes 1 MiB, which a host without a fabric does not need.
-    let has_any = !board.fabrics.is_empty();
-    has_any.then(|| fabric::render(&board.fabrics, count)).unwrap_or_default().into()
+    if board.fabrics.is_empty() {
+        return Slices::default();
+    }
+    fabric::render(&board.fabrics, count).into()
 }
 
 /// The latest exposition, shared with the handlers that serve it.

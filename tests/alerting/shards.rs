@@ -19,7 +19,7 @@ fn sample(address: &str, shards: usize) -> String {
             let line = |shard| line.replace("0/8", &format!("{shard}/{shards}")) + "\n";
             made.extend((0..shards).map(line));
         } else if !line.contains("__param_shard: ") {
-            made += &format!("{line}\n");
+            made.extend([line, "\n"]);
         }
     }
     made.replace("monitor-host:10315", address)
@@ -79,7 +79,7 @@ fn series_stay_the_same_when_the_number_of_shards_changes() {
     }
     // Both numbers of shards wrote to the same series: no sample is missing between them, none is there twice, and the
     // increase over both is that of the values.
-    let range = format!("[{}s]", (now() - before) as u64 + 60);
+    let range = format!("[{:.0}s]", now() - before + 60.0);
     let bytes = "infiniband_port_transmit_bytes_total";
     let raw = prometheus.query(&format!("{bytes}{range}"));
     let fell = prometheus.query(&format!("resets({bytes}{range}) > 0"));

@@ -35,8 +35,8 @@ fn views_rows_filter_order_and_ports_are_reached_by_keys() {
     let mut top = top(&exporter, 24, 80);
     top.wait("a bad link", |text| text.contains("\nbad ") && text.contains("q quit"));
     // A screen may be read while it is drawn.
-    let parts = ["First: ", "swept", " nodes"];
-    let text = top.wait("a whole screen", |text| parts.iter().all(|part| text.contains(part)));
+    let whole = ["First: ", "swept", " nodes"];
+    let text = top.wait("a whole screen", |text| whole.iter().all(|it| text.contains(it)));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 
     // A row, its ports, and back.
