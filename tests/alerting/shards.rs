@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use test_rig::{Exporter, Prometheus, root, wait_until};
+use test_rig::{Exporter, Prometheus, root, rules, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -46,6 +46,23 @@ fn wait_scrapes(prometheus: &Prometheus, shards: usize, scrapes: f64) {
         let all = prometheus.number(&targets) == Some(2.0 * shards as f64);
         (all && prometheus.number(&query) >= Some(scrapes)).then_some(())
     });
+}
+
+#[test]
+fn shard_that_is_not_scraped_fires_an_alert() {
+    let mut exporter = exporter();
+    let all = sample(exporter.address(), 4);
+    let some: String = all.split_inclusive('\n').filter(|line| !line.contains("3/4")).collect();
+    let mut prometheus = Prometheus::configured(&some);
+    let rules = rules::all().into_iter().map(|(_, rule)| rule);
+    let mut rules = rules.filter(|it| it.alert.as_deref() == Some("FabricExporterShardsMissing"));
+    let scraped = rules.next().unwrap().expr;
+    wait_until(LIMIT, "three of four shards", || {
+        (prometheus.number(&scraped) == Some(3.0)).then_some(())
+    });
+    prometheus.reconfigure(&all);
+    wait_until(LIMIT, "all shards", || prometheus.query(&scraped).is_empty().then_some(()));
+    assert!(exporter.stop().success());
 }
 
 fn labels(series: &Value) -> BTreeMap<String, String> {
