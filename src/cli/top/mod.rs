@@ -1,5 +1,5 @@
 //! `top`: a live view of the fabric on a terminal: the worst cables, the busiest links, congestion and events. The
-//! terminal's thread draws and reads keys, and never waits for the source: [`fetch`] runs on a thread of its own.
+//! terminal's thread draws and reads keys, and never waits for the source: `fetch` runs on a thread of its own.
 
 mod app;
 mod draw;
