@@ -155,7 +155,7 @@ impl Report<'_> {
              right for 50% of all causes, to swap the cable on errors in both directions for 25%. So without optical powers \
              no advice reaches more than 75%. With them it is {:.1}% more for each tenth of the broken transceivers whose \
              laser is weak; simulated are {}, an assumption: 80% need a third. Where the light is normal, to swap the \
-             transceiver at once would be right for 90% of all causes, because the new one is also seated anew. It is \
+             transceiver at once would be right for 90% of all causes, because the new one is also newly seated. It is \
              not advised: it costs a transceiver where to reseat is enough. Nothing that is advised helps if a port is faulty \
              and its cable is good.\n",
             10.0 * CAUSES[3].2,
