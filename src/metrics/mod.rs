@@ -3,7 +3,8 @@
 //! The large part, the `fabric`s, is rendered once a sweep and kept compressed; this host's own ports
 //! (`host`) are put between them, family by family. The small part that must be current, the exporter's own
 //! metrics (`self_metrics`) and the counts of each fabric (`fabric::summary`), is rendered at each scrape
-//! and put first. A scrape may select groups of families, and a shard of the nodes (`selection`). Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
+//! and put first. A scrape may select groups of families, and a shard of the nodes (`selection`). Plain text is not
+//! kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
 //! do not accept gzip it is unpacked while it is sent.
 
 pub mod fabric;
@@ -70,6 +71,7 @@ pub struct Exposition {
     fabrics: Arc<RenderedFabrics>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
+    took: Duration,
     /// Fabrics and host together, for the selections that were requested.
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
     /// The highest number of shards that was requested so far.
@@ -113,6 +115,7 @@ impl Exposition {
 
     /// Renders what has changed: fabrics of many ports are not rendered again when only the host was read.
     pub fn after(before: Option<&Exposition>, board: SharedState) -> Self {
+        let began = Instant::now();
         let shards =
             before.map_or_else(|| Arc::new(AtomicUsize::new(1)), |it| Arc::clone(&it.shards));
         let same = before.filter(|before| {
@@ -126,7 +129,6 @@ impl Exposition {
         let fabrics = if let Some(before) = same {
             Arc::clone(&before.fabrics)
         } else {
-            let began = Instant::now();
             let slices = slices(&board, shards.load(Ordering::Relaxed));
             Arc::new(RenderedFabrics { slices, finer: Default::default(), took: began.elapsed() })
         };
@@ -144,8 +146,10 @@ impl Exposition {
                 if is_same_host(before) { &before.previous_host } else { &before.board.host };
             earlier.clone()
         });
+        // Without a fabric, the host is all that is rendered.
+        let took = if board.fabrics.is_empty() { began.elapsed() } else { fabrics.took };
         let joined = Mutex::default();
-        Exposition { board, fabrics, host, summaries, joined, shards, trends, previous_host }
+        Exposition { board, fabrics, host, summaries, took, joined, shards, trends, previous_host }
     }
 
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.
@@ -173,7 +177,7 @@ impl Exposition {
         if selection.has(Group::Exporter) {
             self_metrics::shards(selection.shard).write(&mut fresh, format);
             if selection.is_first() {
-                for part in self_metrics::render(&self.board, self.fabrics.took, process) {
+                for part in self_metrics::render(&self.board, self.took, process) {
                     part.write(&mut fresh, format);
                 }
             }
