@@ -106,7 +106,6 @@ fn samples_of_ports_and_nodes() {
         r#"infiniband_port_transmit_bytes_total{fabric="f",guid="0x0000000000000001",port="1"} 400"#,
         r#"infiniband_port_state{fabric="f",guid="0x0000000000000001",port="2"} 1"#,
         r#"infiniband_port_width_lanes{fabric="f",guid="0x0000000000000001",port="1"} 4"#,
-        r#"infiniband_port_supported_rate_bytes_per_second{fabric="f",guid="0x0000000000000002",port="1"} 12500000000"#,
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000001"} 1"#,
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000003"} 0"#,
         r#"infiniband_port_info{fabric="f",guid="0x0000000000000002",port="1",node="host two mlx5_1",host="host two",node_type="ca",peer_guid="0x0000000000000001",peer_port="1",peer_node="a\"b\\c\nd�",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,

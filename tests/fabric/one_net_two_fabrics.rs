@@ -76,6 +76,8 @@ const MULTICAST_RECEIVED: &str = "infiniband_port_multicast_receive_packets_tota
 /// More bytes than the MADs of a test: ibsim's traffic counters may be ahead by this.
 const A_TEST_OF_MADS: u64 = 16 << 20;
 
+const SUPPORTED_RATE: &str = "infiniband_link_supported_rate_bytes_per_second";
+
 /// The counters of error correction, which also grow on good links.
 const CORRECTIONS: [&str; 3] = [
     "infiniband_port_fec_corrected_blocks_total",
@@ -122,19 +124,22 @@ fn only_what_a_known_device_can_do(differences: &[Difference], net: &Net, metric
         if node.model.fec && info.labels.get("speed").is_some_and(is_fast) {
             expected.extend(CORRECTIONS.map(|name| (name, labels.clone())));
         }
-        if metrics.get("infiniband_port_supported_rate_bytes_per_second", &id).is_some() {
-            expected.insert(("infiniband_port_supported_rate_bytes_per_second", labels.clone()));
+        let link = info.labels.get("link").map_or("", String::as_str);
+        if let Some(supported) = metrics.sample(SUPPORTED_RATE, &[("link", link)]) {
+            expected.insert((SUPPORTED_RATE, supported.labels.clone()));
         }
     }
     let mut found = BTreeSet::new();
-    let differences = differences.iter().filter(|((name, _), ..)| !is_found_out(name));
+    let differences = differences
+        .iter()
+        .filter(|((name, _), ..)| name == SUPPORTED_RATE || !is_found_out(name));
     for ((name, labels), ibsim, simulator) in differences {
         let number = |text: &Option<String>| text.as_ref().map(|text| text.parse::<u64>().unwrap());
         match (name.as_str(), number(ibsim), number(simulator)) {
             ("infiniband_port_qp1_dropped_total", None, Some(0)) => {}
             // They are derived, also from symbol errors that a test sets.
             (name, None, Some(_)) if CORRECTIONS.contains(&name) => {}
-            ("infiniband_port_supported_rate_bytes_per_second", Some(ibsim), Some(simulator)) => {
+            (SUPPORTED_RATE, Some(ibsim), Some(simulator)) => {
                 assert_eq!(ibsim, 3 * simulator, "{labels:?}");
             }
             _ => panic!("{name} {labels:?}: ibsim {ibsim:?}, simulator {simulator:?}"),

@@ -127,6 +127,20 @@ impl<'a> PortItem<'a> {
 pub(super) struct LinkItem<'a> {
     pub snapshot: &'a Snapshot,
     pub assessment: &'a LinkAssessment,
+    /// Of all ports of the fabric.
+    pub ports: &'a [PortAssessment],
+}
+
+impl<'a> LinkItem<'a> {
+    fn ends(&self) -> [PortIndex; 2] {
+        [self.assessment.link.0, self.assessment.link.1]
+    }
+
+    /// The bit errors that its ends receive.
+    fn bit_errors(&self) -> impl Iterator<Item = &'a BitErrors> {
+        let of_port = |port: PortIndex| self.ports.get(port.0 as usize).map(|it| &it.bit_errors);
+        self.ends().into_iter().filter_map(of_port)
+    }
 }
 
 /// Status of a port's counters, which the fabric or the host collector read.
@@ -289,7 +303,7 @@ families! {
 }
 
 families! {
-    /// The state of a port. The host has all but the last: it knows one end of a cable.
+    /// The state of a port.
     pub(in crate::metrics) PORT_STATES: PortItem<'_>;
     "infiniband_port_state" Gauge PORT_LABELS
         "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; for ports of this host also 5 ActiveDefer."
@@ -306,22 +320,13 @@ families! {
             let width = item.status().and_then(|it| it.width);
             samples.value_if_known(width.map(|width| width.lanes().into()));
         };
-    "infiniband_port_supported_rate_bytes_per_second" Gauge PORT_LABELS
-        "Highest nominal data rate that both ends of the link support."
-        => |item, samples| {
-            let peer = item.snapshot.fabric.port(item.port).peer;
-            let peer = peer.and_then(|peer| item.snapshot.status(peer.port));
-            let both = item.status().zip(peer);
-            samples.value_if_known(both.and_then(|(one, other)| one.best_rate_with(other)));
-        };
 }
 
 families! {
     pub(super) LINKS: LinkItem<'_>;
     LINK_INFO => |link, samples| {
         let fabric = &link.snapshot.fabric;
-        for (labels, port) in ENDS.into_iter().zip([link.assessment.link.0, link.assessment.link.1])
-        {
+        for (labels, port) in ENDS.into_iter().zip(link.ends()) {
             let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
             samples.label(labels[0], &guid.to_string());
             samples.label(labels[1], itoa::Buffer::new().format(number));
@@ -470,23 +475,35 @@ families! {
                 samples.label("window", window.label()).float_if_known(ratio);
             }
         };
-    "infiniband_link_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
-        "Limit of infiniband_link_bit_error_ratio for this link. Above it the link is bad."
-        => |port, samples| {
-            let limit = port.bit_errors().map(|it| it.limit);
-            samples.float_if_known(limit.filter(|limit| *limit > 0.0));
-        };
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
         "Pre-FEC bit error ratio of the bits received at this port, over the latest 2 to 4 minutes. Absent while its counter is saturated (reason counter_saturated); pages and API then show the last known ratio."
         => |port, samples| {
             let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
             samples.float_if_known(pre_fec.filter(|it| !it.stale).map(|it| it.ratio));
         };
-    "infiniband_link_pre_fec_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
+}
+
+families! {
+    /// What does not change while a link stays up: one series for both ends.
+    pub(super) LIMITS: LinkItem<'_>;
+    "infiniband_link_bit_error_ratio_limit" Gauge LINK_LABELS
+        "Limit of infiniband_link_bit_error_ratio for this link. Above it the link is bad."
+        => |link, samples| {
+            let limits = link.bit_errors().map(|it| it.limit).filter(|limit| *limit > 0.0);
+            samples.float_if_known(limits.reduce(f32::min));
+        };
+    "infiniband_link_pre_fec_bit_error_ratio_limit" Gauge LINK_LABELS
         "Limit of infiniband_link_pre_fec_bit_error_ratio for this link."
-        => |port, samples| {
-            let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
-            samples.float_if_known(pre_fec.map(|it| it.limit));
+        => |link, samples| {
+            let limits = link.bit_errors().filter_map(|it| it.pre_fec).map(|it| it.limit);
+            samples.float_if_known(limits.reduce(f32::min));
+        };
+    "infiniband_link_supported_rate_bytes_per_second" Gauge LINK_LABELS
+        "Highest nominal data rate that both ends of the link support."
+        => |link, samples| {
+            let [one, other] = link.ends().map(|port| link.snapshot.status(port));
+            let both = one.zip(other);
+            samples.value_if_known(both.and_then(|(one, other)| one.best_rate_with(other)));
         };
 }
 

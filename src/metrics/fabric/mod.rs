@@ -23,7 +23,7 @@ use super::selection::{Group, part_of};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, HARDWARE, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem, OUTAGES,
+    DIRECTIONS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem, OUTAGES,
     PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
 };
 
@@ -41,7 +41,7 @@ pub fn families() -> impl Iterator<Item = Family> {
 
 /// The families of assessments of nodes, ports and links.
 pub fn findings_families() -> impl Iterator<Item = Family> {
-    let of_links = names(LINKS).chain(names(OUTAGES)).chain(names(DIRECTIONS));
+    let of_links = names(LINKS).chain(names(OUTAGES)).chain(names(DIRECTIONS)).chain(names(LIMITS));
     names(COUNTING).chain(of_links).chain(names(PORTS)).chain(names(REGIONS))
 }
 
@@ -72,6 +72,7 @@ pub(super) fn groups() -> impl Iterator<Item = (Family, Group)> {
         .chain(all(state, Group::State))
         .chain(all(COUNTING, Group::Counters))
         .chain(all(DIRECTIONS, Group::Ber))
+        .chain(all(LIMITS, Group::Ber))
         .chain(all(PORTS, Group::Congestion))
         .chain(all(summary::SUMMARIES, Group::Fabric))
 }
@@ -114,6 +115,7 @@ pub fn render(observations: &[Arc<Observation>], slices: usize) -> Vec<Vec<Part<
         parts.each(LINKS, &items.links);
         parts.each(OUTAGES, &items.links);
         parts.each(DIRECTIONS, &items.directions);
+        parts.each(LIMITS, &items.links);
         parts.each(PORTS, &items.ports);
         parts.each(REGIONS, &items.regions);
         parts.each(MANAGERS, &items.fabrics);
@@ -144,6 +146,7 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
     });
     let Some(snapshot) = &observation.snapshot else { return };
     let (fabric, assessment) = (&snapshot.fabric, &observation.assessment);
+    let ports = &assessment.ports[..];
     for node in fabric.node_indexes() {
         let guid = fabric.node(node).identity.guid;
         slices[slice_of(guid)].nodes.push(NodeItem { snapshot, node }, |labels| {
@@ -158,7 +161,7 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
     }
     let item = |port: PortIndex| {
         let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
-        let assessment = assessment.ports.get(port.0 as usize);
+        let assessment = ports.get(port.0 as usize);
         is_shown.then(|| PortItem::new(snapshot, port, assessment, changed.contains(&port)))
     };
     let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
@@ -182,7 +185,7 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
             }
         };
         let slice = &mut slices[slice_of(fabric.end(link.0).0)];
-        slice.links.push(LinkItem { snapshot, assessment }, push_link);
+        slice.links.push(LinkItem { snapshot, assessment, ports }, push_link);
         // A loopback plug has one direction.
         let far = Some(link.1).filter(|far| *far != link.0);
         for receiver in [Some(link.0), far].into_iter().flatten() {

@@ -134,8 +134,10 @@ pub fn degraded_link(run: &Run) {
     let both = |port: &str| [port.to_owned(), run.peer(port)];
     let rates = |look: &Look, port: &str| {
         both(port).map(|end| {
-            let supported = look.get("supported_rate_bytes_per_second", &end);
-            assert_eq!(supported, Some(full), "{end}");
+            let link = [("link", look.links[&end].as_str())];
+            let supported =
+                look.metrics.get("infiniband_link_supported_rate_bytes_per_second", &link);
+            assert_eq!(supported, Some(full as f64), "{end}");
             look.get("rate_bytes_per_second", &end).unwrap()
         })
     };

@@ -30,6 +30,8 @@ pub struct Look {
     pub ports: BTreeMap<String, BTreeMap<String, u64>>,
     /// The peer that each port has, or last had.
     pub peers: BTreeMap<String, String>,
+    /// The link of each port that has a peer.
+    pub links: BTreeMap<String, String>,
     pub up: BTreeMap<String, bool>,
 }
 
@@ -103,8 +105,13 @@ impl Look {
     pub fn new(net: &Net, metrics: Metrics) -> Look {
         let ids: BTreeMap<String, &str> =
             net.nodes.iter().map(|node| (node.guid.to_string(), node.id.as_str())).collect();
-        let mut look =
-            Look { metrics, ports: BTreeMap::new(), peers: BTreeMap::new(), up: BTreeMap::new() };
+        let mut look = Look {
+            metrics,
+            ports: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            links: BTreeMap::new(),
+            up: BTreeMap::new(),
+        };
         for sample in &look.metrics.samples {
             let Some(id) = sample.labels.get("guid").and_then(|guid| ids.get(guid)) else {
                 continue;
@@ -134,6 +141,7 @@ impl Look {
                 look.ports.entry(family.to_owned()).or_default().insert(label, sample.u64());
             } else if let Some(peer) = sample.labels.get("peer_guid") {
                 let peer = format!("{}[{}]", ids[peer], sample.labels["peer_port"]);
+                look.links.insert(label.clone(), sample.labels["link"].clone());
                 look.peers.insert(label, peer);
             }
         }
