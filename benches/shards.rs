@@ -138,11 +138,13 @@ fn scraped(store: &Prometheus) {
     let value = |query: &str| number(query).unwrap_or(f64::NAN);
     let failed = value("sum(count_over_time(up[1h])) - sum(sum_over_time(up[1h]))");
     let slowest = value("max(max_over_time(scrape_duration_seconds[1h]))");
+    // The first scrapes create all series.
+    let lately = value("max(max_over_time(scrape_duration_seconds[3m]))");
     let median = value("quantile(0.5, quantile_over_time(0.5, scrape_duration_seconds[1h]))");
     let series = value("sum(scrape_samples_scraped)");
     let kept = value("sum(scrape_samples_post_metric_relabeling)");
     println!(
-        "    {failed} failed scrapes, scrapes {median:.2} s (slowest {slowest:.2} s), {series} samples a round"
+        "    {failed} failed scrapes, scrapes {median:.2} s (slowest {slowest:.2} s, of the last 3 minutes {lately:.2} s), {series} samples a round"
     );
     assert!(series.is_nan() || (series - kept).abs() < 0.5, "{series} {kept}");
     // Each series has a sample of each scrape of its shard; the shards are some rounds apart at most.

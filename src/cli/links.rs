@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use clap::{Args, ValueEnum};
 
 use crate::api::model::{End, Link, Links, Verdicts};
-use crate::api::{Filter, LINKS, links::links};
+use crate::api::links::{links, worst};
+use crate::api::{Filter, LINKS, MAX_LIMIT};
 use ib_health::Verdict;
 use ib_mad::label::{grouped, natural_key};
 
@@ -94,18 +95,35 @@ pub fn run(args: &LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
 impl LinksArgs {
     fn find(&self, source: &FabricSource) -> Result<Found<Links>, Fatal> {
         let fabric = source.fabric.as_deref();
+        let is_limited = self.is_limited_at_the_source();
         let filter = Filter {
             suspect: self.suspect,
             fabric: fabric.map(str::to_owned),
+            verdicts: if is_limited { self.selection.verdict.clone() } else { Vec::new() },
+            limit: self.list.limit.filter(|_| is_limited),
             ..Filter::default()
         };
+        let limit = filter.limit.map(|limit| limit.to_string());
         let suspect = self.suspect.then_some(("suspect", "true"));
-        let pairs: Vec<_> =
-            suspect.into_iter().chain(fabric.map(|name| ("fabric", name))).collect();
+        let pairs = suspect.into_iter().chain(fabric.map(|name| ("fabric", name)));
+        let pairs = pairs.chain(filter.verdicts.iter().map(|it| ("verdict", it.label())));
+        let pairs: Vec<_> = pairs.chain(limit.as_deref().map(|limit| ("limit", limit))).collect();
         let ends = self.node.iter().map(|text| NodeMatch::of(source, text));
         let ends = ends.collect::<Result<Vec<_>, Fatal>>()?;
-        let found = source.get(LINKS, &pairs, |board| links(&board.fabrics, &filter))?;
+        let found = source.get(LINKS, &pairs, |board| match filter.limit {
+            Some(_) => worst(&board.fabrics, &filter),
+            None => links(&board.fabrics, &filter),
+        })?;
         Ok(self.select(found, &ends))
+    }
+
+    /// Whether the exporter can select the links and their order: of 30,000 links, all models take a second.
+    fn is_limited_at_the_source(&self) -> bool {
+        let selects_by_verdict =
+            self.node.is_empty() && self.selection.reason.is_empty() && !self.suspect;
+        self.sort == LinkOrder::Verdict
+            && selects_by_verdict
+            && self.list.limit.is_some_and(|limit| (1..=MAX_LIMIT).contains(&limit))
     }
 
     /// The selected links in their order, and the summary of all.
@@ -124,11 +142,17 @@ impl LinksArgs {
             let links = std::mem::take(&mut listed.links).into_iter();
             selected.extend(links.filter(is_selected).map(|link| (fabric, link)));
         }
-        for (_, link) in &selected {
-            verdicts.add(link.verdict());
+        if self.is_limited_at_the_source() {
+            // Of all links, also of those beyond the limit.
+            let all = found.fabrics.iter().map(|fabric| fabric.verdicts).reduce(Verdicts::and);
+            verdicts = all.unwrap_or_default().only(&self.selection.verdict);
+        } else {
+            for (_, link) in &selected {
+                verdicts.add(link.verdict());
+            }
         }
         let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
-        let count = is_filtered.then_some(selected.len());
+        let count = is_filtered.then_some(verdicts.count());
         let summary = summary(&found, count, self.suspect, &self.node.join(", "));
         let order =
             list::first(selected.len(), self.list.limit, |at| key(self.sort, &selected[at].1));
@@ -363,8 +387,15 @@ mod tests {
         links.swap(2, 7);
         assert_eq!(listed(&[], links.clone()), wanted);
         assert_eq!(listed(&["--limit=3"], links.clone()), wanted[..3]);
-        let watched = listed(&["--verdict=degraded,ok"], links);
+        let watched = listed(&["--verdict=degraded,ok"], links.clone());
         assert_eq!(watched, [&wanted[4..5], &wanted[10..]].concat());
+        // What the exporter limits is counted like what is limited here.
+        for order in ["--sort=verdict", "--sort=errors"] {
+            let options = [order, "--verdict=degraded,ok", "--limit=1"];
+            let found = args(&options).select(in_fabric(links.clone()), &[]);
+            assert_eq!((found.verdicts.watch, found.verdicts.ok, found.verdicts.bad), (1, 2, 0));
+            assert!(found.summary.starts_with("3 of 12 links selected"), "{}", found.summary);
+        }
     }
 
     #[test]

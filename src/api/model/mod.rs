@@ -349,6 +349,21 @@ impl Verdicts {
         self.ok + self.unknown + self.watch + self.bad
     }
 
+    /// Those of some verdicts; all if there are none.
+    #[must_use]
+    pub fn only(self, verdicts: &[Verdict]) -> Verdicts {
+        let of = |verdict, count| {
+            if verdicts.is_empty() || verdicts.contains(&verdict) { count } else { 0 }
+        };
+        Verdicts {
+            ok: of(Verdict::Ok, self.ok),
+            unknown: of(Verdict::Unknown, self.unknown),
+            watch: of(Verdict::Watch, self.watch),
+            bad: of(Verdict::Bad, self.bad),
+            learning: of(Verdict::Unknown, self.learning),
+        }
+    }
+
     /// The worst verdict; `None` without links.
     pub fn worst(&self) -> Option<Verdict> {
         let mut worst_first = self.worst_first().into_iter();
