@@ -178,7 +178,7 @@ families! {
         "Unix time of the latest successful load of the web config file."
         => |state, out| out.float_if_known(state.web_config.map(ReloadStatus::succeeded_at));
     "fabric_exporter_web_info" Gauge ["external_url"]
-        "Always 1. The label external_url is that of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
+        "Always 1. The label external_url is the value of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
         => |state, out| out.required_label("external_url", state.external_url).value(1);
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If a read fails, the previous content stays in use."

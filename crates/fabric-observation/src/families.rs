@@ -69,7 +69,7 @@ pub fn counter_family(counter: Counter) -> Family {
     let row = counter.row();
     let name = format!("infiniband_port_{}", row.metric).into();
     let is_cause = row.fields.iter().all(|it| it.attribute.is_details());
-    let absent = if is_cause { " Absent without any." } else { "" };
+    let absent = if is_cause { " Absent if there were none." } else { "" };
     let help = format!("{}: {}{absent}", row.ibta, row.help).into();
     Family { name, kind: MetricType::Counter, labels: &["fabric", "guid", "port"], help }
 }

@@ -184,7 +184,7 @@ families! {
             samples.value(1);
         };
     "infiniband_node_uptime_seconds" Gauge NODE_LABELS
-        "Time since the device was last reset, as it reported it last."
+        "Time since the last reset of the device, as last reported."
         => |item, samples| {
             let general = item.general().filter(|_| item.is_up());
             samples.value_if_known(general.map(|general| general.value.uptime.into()));
@@ -241,7 +241,7 @@ families! {
     /// What a port's device reports of its physical layer.
     pub(super) HARDWARE: PortItem<'_>;
     "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
-        "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission). Absent without errors since then."
+        "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission). Absent if there were no errors since then."
         => |item, samples| if let Some(read) =
             item.hardware().filter(|_| item.is_read()).and_then(|it| it.physical.as_ref())
         {
@@ -373,7 +373,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
-        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file). Absent for causes without any."
+        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file). Absent for a cause until it first occurs."
         => |link, samples| {
             for cause in ExpectedCause::ALL {
                 let count = link.assessment.outages.expected[cause as usize];
@@ -388,7 +388,7 @@ families! {
         "Upper bound of the time that flaps kept the link down: from the last sweep that saw it up to the first that saw it up again. A flap between two sweeps adds one interval."
         => |link, samples| samples.seconds(link.assessment.outages.down.most.as_secs_f64());
     "infiniband_link_expected_down_seconds" Counter LINK_LABELS
-        "Lower bound of the time that expected outages kept the link down: from the first to the last sweep that saw it down. Absent without any."
+        "Lower bound of the time that expected outages kept the link down: from the first to the last sweep that saw it down. Absent if there were none."
         => |link, samples| {
             let down = link.assessment.outages.expected_down.least;
             if !down.is_zero() {
@@ -442,13 +442,13 @@ families! {
             }
         };
     "infiniband_port_impossible_readings" Counter PORT_LABELS
-        "Counter values of the port that were rejected as impossible: 2^63 or more, or more than the link can carry since the previous read. Absent without any."
+        "Counter values of the port that were rejected as impossible: 2^63 or more, or more than the link can carry since the previous read. Absent if there were none."
         => |counted, samples| {
             let times = u64::from(counted.counting.impossible_readings);
             samples.value_if_known((times > 0).then_some(times));
         };
     "infiniband_port_counters_reset" Counter PORT_LABELS
-        "Times that the counters of the port started from zero: a tool cleared them, or the device restarted. Absent without any."
+        "Times that the counters of the port started from zero: a tool cleared them, or the device restarted. Absent if there were none."
         => |counted, samples| {
             let resets = u64::from(counted.counting.resets);
             samples.value_if_known((resets > 0).then_some(resets));
@@ -476,7 +476,7 @@ families! {
             }
         };
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
-        "Pre-FEC bit error ratio of the bits received at this port, over the latest 2 to 4 minutes. Absent while its counter is saturated (reason counter_saturated); pages and API then show the last known ratio."
+        "Pre-FEC bit error ratio of the bits received at this port: between the latest two reads of its registers or, without these, over the latest 2 to 4 minutes of the FEC counters. Absent while these are saturated (reason counter_saturated); pages and API then show the last known ratio."
         => |port, samples| {
             let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
             samples.float_if_known(pre_fec.filter(|it| !it.stale).map(|it| it.ratio));
