@@ -38,7 +38,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "doc
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "history" -d 'Query the recorded history: events, counters, reports and exports'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "check" -d 'Validate the config file and all files that it names'
 complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "demo" -d 'Serve a simulated fabric with faults, without any InfiniBand hardware'
-complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c fabric-exporter -n "__fish_fabric_exporter_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l config.file -d 'YAML file with settings' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.name -d 'Value of the "fabric" label [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.hca -d 'HCA to use [default: first usable]' -r
@@ -68,8 +68,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
@@ -125,7 +125,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l node -d 'Only links of this node or port' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l verdict -d 'Only these verdicts' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l reason -d 'Only these reasons of verdicts' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l reason -d 'Only verdicts with these reasons' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l sort -d 'Order [default: verdict]' -r -f -a "verdict\t'The worst first'
 node\t'By the name of end A'
 errors\t'The most link errors first'
@@ -135,7 +135,7 @@ wait\t'The highest wait ratio first'
 change\t'The latest link down or up first'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l limit -d 'List at most this many' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l watch -d 'Repeat at this interval [default: 5s]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fail-on -d 'Exit with 7 if one of them is bad' -r -f -a "bad\t'Bad'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fail-on -d 'Exit with 7 if a selected link is bad' -r -f -a "bad\t'Bad'
 watch\t'Bad or degraded'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
@@ -175,8 +175,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
@@ -230,8 +230,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
@@ -257,7 +257,7 @@ temperature\t'The hottest first'
 firmware\t'By device and firmware'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l limit -d 'List at most this many' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l watch -d 'Repeat at this interval [default: 5s]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fail-on -d 'Exit with 7 if one of them is bad' -r -f -a "bad\t'Bad'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fail-on -d 'Exit with 7 if a selected link is bad' -r -f -a "bad\t'Bad'
 watch\t'Bad or degraded'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
@@ -297,8 +297,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
@@ -317,14 +317,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l verdict -d 'Only these verdicts' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l reason -d 'Only these reasons of verdicts' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l reason -d 'Only verdicts with these reasons' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l sort -d 'Order [default: port]' -r -f -a "port\t'By number'
 verdict\t'The worst first'
 errors\t'The most link errors first'
 wait\t'The highest wait ratio first'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l limit -d 'List at most this many' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l watch -d 'Repeat at this interval [default: 5s]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fail-on -d 'Exit with 7 if one of them is bad' -r -f -a "bad\t'Bad'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fail-on -d 'Exit with 7 if a selected link is bad' -r -f -a "bad\t'Bad'
 watch\t'Bad or degraded'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
@@ -364,8 +364,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
@@ -411,8 +411,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r
@@ -668,8 +668,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.environment-interval -d 'How often to read uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.gmp-window -d 'Performance management MADs in flight [default: 128]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.smp-window -d 'Window of subnet management MADs [default: 8]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.gmp-window -d 'Window of performance management MADs [default: 128]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.smp-lid-window -d 'Subnet management MADs in flight per LID [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.gmp-lid-window -d 'Performance management MADs in flight per LID [default: 4]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.timeout -d 'Response timeout of a MAD [default: 500ms]' -r

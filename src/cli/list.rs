@@ -27,7 +27,7 @@ pub struct ListArgs {
     pub json: bool,
     /// List at most this many
     ///
-    /// The first ones of the order. The exit code of --fail-on is that of all.
+    /// The first ones in the order of --sort. The exit code of --fail-on still depends on all selected ones.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Write all columns in one line
@@ -38,7 +38,7 @@ pub struct ListArgs {
     /// Repeat at this interval [default: 5s]
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "5s")]
     watch: Option<HumanDuration>,
-    /// Exit with 7 if one of them is bad
+    /// Exit with 7 if a selected link is bad
     ///
     /// With "watch" also if one is degraded.
     #[arg(long, value_name = "VERDICT", conflicts_with = "watch")]
@@ -61,12 +61,12 @@ pub enum FailOn {
 pub struct VerdictArgs {
     /// Only these verdicts
     ///
-    /// bad, watch (degraded), unknown and ok; several with commas.
+    /// One or more of bad, watch (degraded), unknown and ok, separated by commas.
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict)]
     pub verdict: Vec<Verdict>,
-    /// Only these reasons of verdicts
+    /// Only verdicts with these reasons
     ///
-    /// Such as flapping or bit_errors; several with commas.
+    /// Such as flapping or bit_errors; separate several with commas.
     #[arg(long, value_name = "REASON", value_delimiter = ',', value_parser = reason)]
     pub reason: Vec<Reason>,
 }

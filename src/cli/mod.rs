@@ -82,7 +82,7 @@ pub enum Verb {
     Check(check::CheckArgs),
     /// Serve a simulated fabric with faults, without any InfiniBand hardware
     Demo(demo::DemoArgs),
-    /// Print the completion script of a shell
+    /// Print a shell completion script
     Completions(completions::CompletionsArgs),
 }
 

@@ -23,8 +23,8 @@ Examples:
   fabric-exporter nodes --url http://127.0.0.1:10315 --node 'leaf-*' --sort temperature
   fabric-exporter nodes --down --json
 
-VERDICT is the worst one of the links of a node. FIRMWARE, LID and GUID are left out where they do not
-fit on the terminal: see --wide.";
+VERDICT is the worst verdict of the node's links. A terminal shows FIRMWARE, LID and GUID only if
+they fit: see --wide.";
 
 /// The arguments of `nodes`.
 #[derive(Args, Debug)]
@@ -45,7 +45,7 @@ pub struct NodesArgs {
     down: bool,
     /// Only nodes whose worst link has this verdict
     ///
-    /// bad, watch (degraded), unknown and ok; several with commas.
+    /// One or more of bad, watch (degraded), unknown and ok, separated by commas.
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = list::verdict,
           help_heading = "Selection")]
     verdict: Vec<Verdict>,

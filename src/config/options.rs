@@ -342,9 +342,9 @@ section! {
         node_name_map: PathBuf,
         /// The host in the name of an HCA
         ///
-        /// A regular expression that must match the whole name, that of the node-name-map or the NodeDescription.
-        /// Its first group is the host. If it does not match, the whole name is. The default finds "gpu17" in
-        /// "gpu17 mlx5_3".
+        /// A regular expression that must match the whole name of the HCA: its name in the node-name-map, otherwise
+        /// its NodeDescription. The first group is the host; without a match, the whole name is the host. The default
+        /// finds "gpu17" in "gpu17 mlx5_3".
         #[arg(long = "fabric.host-regex", value_name = "REGEX", hide_short_help = true)]
         host_regex: String,
         /// Another exporter of the same fabric
@@ -429,14 +429,15 @@ section! {
         /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits are cleared when they are above three
         /// quarters of their maximum. Other tools that read the same ports see these counters restart at 0.
         clear_saturated: bool => "fabric.clear-saturated",
-        /// Subnet management MADs in flight [default: 8]
+        /// Window of subnet management MADs [default: 8]
         ///
-        /// In total. Use 4 on a host that also runs a subnet manager.
+        /// Up to twice as many are in flight in total. Use 4 on a host that also runs a subnet manager.
         #[arg(long = "fabric.smp-window", value_name = "N", hide_short_help = true)]
         smp_window: u16,
-        /// Performance management MADs in flight [default: 128]
+        /// Window of performance management MADs [default: 128]
         ///
-        /// In total. Reduce it if infiniband_port_qp1_dropped_total of the port that the exporter uses (--fabric.port) increases.
+        /// Up to twice as many are in flight in total. Reduce it if infiniband_port_qp1_dropped_total of the port that
+        /// the exporter uses (--fabric.port) increases.
         #[arg(long = "fabric.gmp-window", value_name = "N", hide_short_help = true)]
         gmp_window: u16,
         /// Subnet management MADs in flight per LID [default: 2]

@@ -28,8 +28,9 @@ Examples:
   fabric-exporter top --url http://127.0.0.1:10315
   fabric-exporter top --fabric.hca=mlx5_1
 
-Keys: 1 to 4 or Tab select a view, arrows a row, Enter shows its ports, Esc goes back, s sorts, / filters,
-p pauses, ? lists all keys, q ends. Events need an exporter with --history.file, or own sweeps.";
+Keys: 1 to 4 or Tab select a view, arrows a row, Enter shows its ports, Esc goes back, s sorts, /
+filters, p pauses, ? lists all keys, q ends. With --url, events need an exporter with
+--history.file.";
 
 /// The longest time without a key or an answer: then the clock on the screen is late by as much.
 const TICK: Duration = Duration::from_millis(100);
