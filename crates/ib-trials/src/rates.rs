@@ -44,7 +44,7 @@ ib_mad::labeled_enum! {
         LongReseat, "long re-seating", "Not in the maintenance file: the cable is unplugged for 5 to 30 minutes.";
         ClearFabric, "all counters cleared", "Another tool clears the counters of all ports within 2 s.";
         ClearPort, "a port cleared", "Another tool clears the counters of one port.";
-        SilentNode, "silent node", "A node does not respond for 20 s to 6 minutes, as during a firmware update of its agent.";
+        SilentNode, "unresponsive node", "A node does not respond for 20 s to 6 minutes, as during a firmware update of its agent.";
         ImpossibleValue, "impossible value", "A counter shows 2^64 - 40 for 1 to 4 sweeps.";
         Congestion, "congestion", "A host is slow for 10 to 180 minutes: its switch port waits 10 to 90% of the time.";
         Overruns, "buffer overruns", "Congestion in which the receiver also drops packets under load.";

@@ -222,7 +222,7 @@ impl Report<'_> {
         );
         let _ = writeln!(
             page,
-            "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep each {interval} s), and {} injected \
+            "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep every {interval} s), and {} injected \
              faults. Seed {seed}; run time {:.1} hours on one thread. Repeat it with\n\n    {}\n\n\
              Simulated readings go directly into the evaluator. Nothing here was measured on real cables: the rates \
              are [published ones and assumptions](#simulated-events), and the results are only as good as these.\n",
@@ -285,7 +285,7 @@ impl Report<'_> {
             .collect();
         let found = within(&flaps, 3600.0);
         row(
-            "flaps recorded by a counter that are `watch`",
+            "`watch` after a flap that a counter recorded",
             "100%".into(),
             format!("{} of {}", found, flaps.len()),
             found == flaps.len() as u64,
@@ -293,7 +293,7 @@ impl Report<'_> {
         for (has_powers, which) in [(true, "with"), (false, "without")] {
             let share = self.helped_by_shares(has_powers, |trial| trial.first_right);
             row(
-                &format!("the first repair helps, on links {which} optical powers"),
+                &format!("the repair helps, on links {which} optical powers"),
                 "at least 80%".into(),
                 percent(share),
                 share >= FIRST_RIGHT,
@@ -309,8 +309,8 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "\nFew false alarms and fast detection near the limit [exclude each other](#detection): at twice the limit a \
-             link at NDR has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter decides for few false `bad`, and \
-             says `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
+             link at NDR has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter avoids false `bad`, and \
+             reports `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
              {}.\n",
             share(&watched, TEN_MINUTES),
             share(&watched, 3600.0)
@@ -339,7 +339,7 @@ impl Report<'_> {
         for (name, count, days) in self.judges() {
             row(name, count, days);
         }
-        row("stale bad: held an hour longer than documented", Tally::sum(&tally.stale_bad), days);
+        row("`bad` held an hour longer than documented", Tally::sum(&tally.stale_bad), days);
         page.push_str("\nThe rules of other tools got the same readings, and are judged more leniently: an alarm is false \
                        only if neither `bad` nor `watch` would be right.\n\n");
         for rule in Rule::ALL {
@@ -392,7 +392,7 @@ fn causes(page: &mut String, what: &str, counts: &BTreeMap<String, u64>) {
     }
     let _ = writeln!(
         page,
-        "False {what} by reason and by what last happened to the cable within a day:\n\n| reason | count |\n|---|---|"
+        "False {what} by reason and by the last event on the cable within a day:\n\n| reason | count |\n|---|---|"
     );
     let mut rows: Vec<(&String, &u64)> = counts.iter().collect();
     rows.sort_by_key(|(text, count)| (std::cmp::Reverse(**count), *text));

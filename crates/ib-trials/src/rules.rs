@@ -17,9 +17,9 @@ ib_mad::labeled_enum! {
         AnySymbolError, "rate(symbol_errors) > 0", "Any symbol error at either end in 5 minutes: common in example rules for exporters.";
         HourlyLimit, "120 symbol errors an hour", "More than 120 symbol errors in an hour at either end, at any speed.";
         NvSentinel, "NVSentinel", "At the host's end: LinkDowned, LocalLinkIntegrityErrors or ExcessiveBufferOverrunErrors grew, more than 120 symbol errors in an hour, or the port is down. Defaults of its fatal conditions.";
-        Gpud, "gpud", "At the host's end: down for 4 minutes, or, three times in 12 hours, down for at least 25 s before it was Active again. Its defaults.";
-        UfmPdr, "UFM PDR", "LinkDowned of both ends grew, more than 1e-14 of the bits wrong in 12 minutes, or 1e-15 in 125 minutes; every 5 minutes. The NDR procedure from the README of NVIDIA's PDR plugin for UFM, without its temperature check; on NDR cables only.";
-        UfmPdrDrops, "UFM PDR with drops", "The same, and more than 1e-12 of the packets received with errors in 5 minutes.";
+        Gpud, "gpud", "At the host's end: down for 4 minutes, or, three times in 12 hours, down for at least 25 s before it was Active again. Defaults of gpud.";
+        UfmPdr, "UFM PDR", "Evaluated every 5 minutes: LinkDowned of both ends grew, or more than 1e-14 of the bits were wrong in 12 minutes, or 1e-15 in 125 minutes. The NDR procedure from the README of NVIDIA's PDR plugin for UFM, without its temperature check; on NDR cables only.";
+        UfmPdrDrops, "UFM PDR with drops", "The same, or more than 1e-12 of the packets received with errors in 5 minutes.";
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn definitions(page: &mut String) {
          trained lanes.\n\
          - All other `watch` and `bad` are false: after reboots, clears, bursts, lost MADs, congestion. Each time that a \
          verdict gets worse counts once.\n\n\
-         What is simulated and what not:\n\n\
+         What is simulated, and what is not:\n\n\
          - A fabric is a cell of 4 switches, 28 hosts and 36 cables, from QDR to NDR, with counters as wide as the \
          devices have them. XDR is missing.\n\
          - The discovery after a change is one sweep later. Port events of the exporter's host are not simulated.\n\
@@ -46,13 +46,12 @@ pub(super) fn rates(page: &mut String) {
             rate.source
         );
     }
-    let marginal: Vec<String> = MARGINAL
-        .iter()
-        .map(|(times, share)| format!("{} have a bit error ratio of {times}", percent(*share)))
-        .collect();
+    let marginal: Vec<String> =
+        MARGINAL.iter().map(|(times, share)| format!("{times} in {}", percent(*share))).collect();
     let _ = writeln!(
         page,
-        "\nOf all directions of cables, {} times the limit, always; all others have 1e-4 to 0.03 times the limit. One reading in 10,000 is lost. Tools \
+        "\nEach direction of a cable has a constant bit error ratio. As a multiple of the limit it is {} of the \
+         directions, and between 1e-4 and 0.03 in all others. One reading in 10,000 is lost. Tools \
          clear all counters each minute in 1% of the fabrics, each hour in 2%, each day in 5%. In a tenth of the HDR and NDR \
          fabrics hosts run at two lanes by design. All these are assumptions.",
         marginal.join(", ")

@@ -14,9 +14,10 @@ impl Report<'_> {
             return;
         }
         page.push_str(
-            "## Settings\n\nThe same with other settings (short runs): the certainty before a link is bad \
-             (`--health.ber-confidence`), and a site's own limits (`health.limits`) as multiples of the default ones. What \
-             is a fault does not change with the settings: with lower limits, links between both limits count as false alarms.\n\n\
+            "## Settings\n\nShort runs with other settings: the certainty before a link is bad \
+             (`--health.ber-confidence`), and a site's own limits (`health.limits`) as multiples of the default ones. The \
+             definition of a fault does not depend on them: with lower limits, alarms on links between the two \
+             limits count as false.\n\n\
              | confidence | limits | cable-days | false `bad` per million (95% upper bound) | false `watch` | 2x: `watch` in 10 min | 2x: `bad` in 10 min | in 1 h | in 24 h | 5x: `bad`, median |\n\
              |---|---|---|---|---|---|---|---|---|---|\n",
         );
@@ -58,7 +59,8 @@ impl Report<'_> {
             return;
         }
         page.push_str(
-            "## Deliberate defects\n\nTo check that the trials show errors of the evaluator, they were repeated with deliberate defects in it \
+            "## Deliberate defects\n\nTo check that the trials detect errors in the evaluator, they were repeated \
+            with deliberate defects in it \
              (`crates/ib-trials/defects`, short runs):\n\n\
              | defect | false `bad` per million cable-days | false `watch` | BER 10x found in 1 h | flaps found | BER 10x, median |\n\
              |---|---|---|---|---|---|\n",

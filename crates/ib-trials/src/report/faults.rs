@@ -17,7 +17,7 @@ impl Report<'_> {
     pub(super) fn detection(&self, page: &mut String) {
         page.push_str(
             "## Detection\n\n![Faults with the verdict bad by time](pictures/trust-detection.svg)\n\n\
-             Share of planted faults with the verdict that is due (95% lower bound for 24 hours), and the time until \
+             Share of injected faults with the expected verdict (95% lower bound for 24 hours), and the time until \
              half and until 95% of them had it.\n\n\
              | fault | sweep | expected | faults | 10 min | 1 h | 24 h | half | 95% |\n|---|---|---|---|---|---|---|---|---|\n",
         );
@@ -83,13 +83,13 @@ impl Report<'_> {
     fn speeds(&self, page: &mut String) {
         page.push_str(
             "\nDetection at twice the limit, by speed, and what no rule can do better:\n\n\
-             - *Best possible*: the mean time that a sequential test (CUSUM) needs which knows both rates, with one false \
-             alarm in a million days on a link exactly at its limit, or at 0.9 of it. The exporter must not call a link \
-             bad at 0.9; it may at the limit.\n\
-             - *False alarms*: at least so often a link at 0.9 of its limit is called bad by any rule that finds 99% of \
-             the links at twice their limit within 10 minutes (Kullback-Leibler divergence). At EDR, HDR and NDR this and one \
-             false `bad` in a million cable-days exclude each other, even if only one in 100 links is at 0.9 of its \
-             limit.\n\n\
+             - *Best possible*: the mean time that a sequential test (CUSUM) needs if it knows both error rates and \
+             has one false alarm in a million days, either on a link at 0.9 of its limit or on one at its limit. For \
+             the exporter the first counts: `bad` at 0.9 of the limit is a false alarm, `bad` at the limit is not.\n\
+             - *False alarms*: the lower bound of false alarms per day, on a link at 0.9 of its limit, for any rule \
+             that finds 99% of the links at twice their limit within 10 minutes (Kullback-Leibler divergence). At \
+             EDR, HDR and NDR no such rule can have as few as one false `bad` in a million cable-days, even if only \
+             one in 100 links is at 0.9 of its limit.\n\n\
              ![Twice the limit by speed](pictures/trust-speeds.svg)\n\n\
              | speed | errors in 10 min at the limit | `bad` in 10 min | 1 h | 3 h | 24 h | mean | best possible from 0.9x | from 1x | false alarms a day if 99% in 10 min |\n\
              |---|---|---|---|---|---|---|---|---|---|\n",
@@ -127,9 +127,11 @@ impl Report<'_> {
 
     pub(super) fn repairs(&self, page: &mut String) {
         page.push_str(
-            "## The first repair\n\nA technician does what is advised 8 hours after the fault, and again 9 hours later if \
-             that did not help. Whether a link's modules report optical powers makes a difference:\n\n\
-             | cause | share | faults without powers | first repair helps | first or second | faults with powers | first repair helps | first or second |\n\
+            "## Repair\n\nA technician does the advised repair 8 hours after the fault. If it did not help, a \
+             second attempt follows 9 hours later, with the advice of that time. The advice depends on whether the \
+             modules report optical powers:\n\n\
+             | cause | share | faults without powers | repair helps | by the second attempt | faults with powers | \
+             repair helps | by the second attempt |\n\
              |---|---|---|---|---|---|---|---|\n",
         );
         for (nth, (_, name, share, _)) in CAUSES.iter().enumerate() {
@@ -150,14 +152,14 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "\n\nThe shares are within the ranges of Zhuo et al. (SIGCOMM 2017; Ethernet in data centers, quoted \
-             second-hand); that half of the bad transceivers are only loose is an assumption. If a transceiver is \
-             loose or broken, or a port is faulty, the counters are the same: errors in one direction. To reseat first is \
-             right for 50% of all causes, to swap the cable on errors in both directions for 25%. So without optical powers \
-             no advice reaches more than 75%. With them it is {:.1}% more for each tenth of the broken transceivers whose \
-             laser is weak; simulated are {}, an assumption: 80% need a third. Where the light is normal, to swap the \
-             transceiver at once would be right for 90% of all causes, because the new one is also newly seated. It is \
-             not advised: it costs a transceiver where to reseat is enough. Nothing that is advised helps if a port is faulty \
-             and its cable is good.\n",
+             second-hand). It is an assumption that half of the bad transceivers are only loose. A loose \
+             transceiver, a broken transceiver and a faulty port have the same counters: errors in one direction. \
+             Reseating is right for 50% of all causes; swapping the cable, after errors in both directions, for 25%. \
+             So without optical powers no advice is right for more than 75%. With them it is {:.1}% more for each \
+             tenth of the broken transceivers whose laser is weak. The trials assume {}; to reach 80%, a third would \
+             be needed. If the exporter advised to swap the transceiver wherever the light is normal, it would be \
+             right for 90% of all causes, because the new one is also newly seated. It does not, because that wastes \
+             a transceiver where reseating is enough. No advice helps if a port is faulty and its cable is good.\n",
             10.0 * CAUSES[3].2,
             percent(WEAK)
         );
