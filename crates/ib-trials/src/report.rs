@@ -322,7 +322,7 @@ impl Report<'_> {
         let days = tally.cable_days();
         page.push_str(
             "## False alarms\n\n![False alarms per million cable-days](pictures/trust-false-alarms.svg)\n\n\
-             | judged by | false alarms | per million cable-days | 95% upper bound | a day on 81,000 cables |\n\
+             | judged by | false alarms | per million cable-days | 95% upper bound | per day on 81,000 cables |\n\
              |---|---|---|---|---|\n",
         );
         let mut row = |name: &str, count: u64, days: f64| {

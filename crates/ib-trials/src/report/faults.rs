@@ -84,8 +84,9 @@ impl Report<'_> {
         page.push_str(
             "\nDetection at twice the limit, by speed, and what no rule can do better:\n\n\
              - *Best possible*: the mean time that a sequential test (CUSUM) needs if it knows both error rates and \
-             has one false alarm in a million days, either on a link at 0.9 of its limit or on one at its limit. For \
-             the exporter the first counts: `bad` at 0.9 of the limit is a false alarm, `bad` at the limit is not.\n\
+             has one false alarm in a million days, either on a link at 0.9 of its limit or on one at its limit. The \
+             first time applies to the exporter: `bad` at 0.9 of the limit is a false alarm, `bad` at the limit is \
+             not.\n\
              - *False alarms*: the lower bound of false alarms per day, on a link at 0.9 of its limit, for any rule \
              that finds 99% of the links at twice their limit within 10 minutes (Kullback-Leibler divergence). At \
              EDR, HDR and NDR no such rule can have as few as one false `bad` in a million cable-days, even if only \
