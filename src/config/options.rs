@@ -268,7 +268,7 @@ section! {
         maintenance_file: PathBuf,
         /// Certainty that a bit error ratio is above its limit [default: high]
         ///
-        /// Before a link is bad. "medium" finds bad links sooner, with more false alarms: see docs/trust.md.
+        /// Required before a link is called bad. "medium" finds bad links sooner, with more false alarms: see docs/trust.md.
         #[arg(long = "health.ber-confidence", value_name = "LEVEL", hide_short_help = true)]
         ber_confidence: String,
         /// Limits of bit error ratios, which precede the built-in ones; only in the config file.
