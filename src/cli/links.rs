@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::model::{End, Link, Links, Verdicts};
 use crate::api::links::{links, worst};
+use crate::api::model::{End, Link, Links, Verdicts};
 use crate::api::{Filter, LINKS, MAX_LIMIT};
 use ib_health::Verdict;
 use ib_mad::label::{grouped, natural_key};

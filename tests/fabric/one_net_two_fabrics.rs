@@ -130,9 +130,8 @@ fn only_what_a_known_device_can_do(differences: &[Difference], net: &Net, metric
         }
     }
     let mut found = BTreeSet::new();
-    let differences = differences
-        .iter()
-        .filter(|((name, _), ..)| name == SUPPORTED_RATE || !is_found_out(name));
+    let differences =
+        differences.iter().filter(|((name, _), ..)| name == SUPPORTED_RATE || !is_found_out(name));
     for ((name, labels), ibsim, simulator) in differences {
         let number = |text: &Option<String>| text.as_ref().map(|text| text.parse::<u64>().unwrap());
         match (name.as_str(), number(ibsim), number(simulator)) {

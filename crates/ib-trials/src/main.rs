@@ -27,10 +27,10 @@ struct Args {
     /// Seconds between sweeps of the long run
     #[arg(long, default_value_t = 60)]
     interval: u32,
-    /// Cells with planted faults, at each of their intervals
+    /// Cells with injected faults, at each of their intervals
     #[arg(long, default_value_t = 4800)]
     trials: u64,
-    /// Seconds between sweeps with planted faults
+    /// Seconds between sweeps with injected faults
     #[arg(long, value_delimiter = ',', default_values_t = [15, 60])]
     trial_intervals: Vec<u32>,
     /// Threads; by default one per CPU

@@ -40,8 +40,8 @@ ib_mad::labeled_enum! {
         SwitchReboot, "switch reboot", "All its links are down for 2 to 12 minutes; counters start at 0.";
         DriverReload, "driver reload", "The host takes its link down for 5 to 40 s. Counters stay; only the switch counts it.";
         Maintenance, "maintenance", "In the maintenance file: the cable is unplugged for 1 to 40 minutes.";
-        Reseat, "re-seating", "Not in the maintenance file: the cable is unplugged for 10 to 200 s.";
-        LongReseat, "long re-seating", "Not in the maintenance file: the cable is unplugged for 5 to 30 minutes.";
+        Reseat, "reseating", "Not in the maintenance file: the cable is unplugged for 10 to 200 s.";
+        LongReseat, "long reseating", "Not in the maintenance file: the cable is unplugged for 5 to 30 minutes.";
         ClearFabric, "all counters cleared", "Another tool clears the counters of all ports within 2 s.";
         ClearPort, "a port cleared", "Another tool clears the counters of one port.";
         SilentNode, "unresponsive node", "A node does not respond for 20 s to 6 minutes, as during a firmware update of its agent.";

@@ -28,9 +28,9 @@ pub struct Settings {
     pub days: f64,
     /// Seconds between sweeps of the long run.
     pub interval: u32,
-    /// Cells with planted faults at each of the intervals.
+    /// Cells with injected faults at each of the intervals.
     pub trials: u64,
-    /// Seconds between sweeps with planted faults.
+    /// Seconds between sweeps with injected faults.
     pub trial_intervals: Vec<u32>,
     /// The evaluator's setting `ber-confidence`.
     pub confidence: String,

@@ -35,7 +35,7 @@ pub struct Tally {
     pub flaps: u64,
     /// What the evaluator counted as flaps.
     pub counted_flaps: u64,
-    /// Planted faults.
+    /// Injected faults.
     pub trials: Vec<Trial>,
     /// False alarms in trials, on cables without a fault.
     pub bystanders: u64,
@@ -43,7 +43,7 @@ pub struct Tally {
     pub seconds: f64,
 }
 
-/// A planted fault.
+/// A injected fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Index in [`KINDS`](crate::trials::KINDS).

@@ -33,7 +33,7 @@ const PLANTED: usize = 6;
 pub enum Shard {
     /// A cell of the long run.
     Long(u64),
-    /// A cell with planted faults, and the seconds between sweeps.
+    /// A cell with injected faults, and the seconds between sweeps.
     Trial(u64, u32),
 }
 
@@ -217,7 +217,7 @@ fn judge(
     }
 }
 
-/// A planted fault that is watched.
+/// A injected fault that is watched.
 struct Watched {
     cable: usize,
     planted: f64,

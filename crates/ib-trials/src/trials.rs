@@ -1,4 +1,4 @@
-//! Planted faults: each kind at each rate, in fabrics where nothing else happens but lost MADs.
+//! Injected faults: each kind at each rate, in fabrics where nothing else happens but lost MADs.
 
 use ib_health::verdict::Repair;
 use ib_mad::rate::Width;

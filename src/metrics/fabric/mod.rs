@@ -23,8 +23,8 @@ use super::selection::{Group, part_of};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem, OUTAGES,
-    PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
+    DIRECTIONS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem,
+    OUTAGES, PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
 };
 
 /// The families of a table.

@@ -1,4 +1,4 @@
-//! The part of the report on planted faults.
+//! The part of the report on injected faults.
 
 use std::fmt::Write as _;
 
@@ -166,7 +166,7 @@ impl Report<'_> {
         );
     }
 
-    /// The planted faults with a cause and with powers or without, and the share of them that was repaired.
+    /// The injected faults with a cause and with powers or without, and the share of them that was repaired.
     fn helped(
         &self,
         cause: usize,
