@@ -58,6 +58,9 @@ until_so() { left=200; until \"$@\"; do left=$((left - 1)); [ $left -gt 0 ]; sle
 scrape() {
     bash -c 'exec 3<>/dev/tcp/127.0.0.1/10315 && printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3 && cat <&3'
 }
+shows_device() {
+    bash -c 'exec 3<>/dev/tcp/127.0.0.1/10315 && printf \"GET / HTTP/1.0\\r\\n\\r\\n\" >&3 && cat <&3' 2>/dev/null | grep -q soft
+}
 swept() { scrape | grep -q '^fabric_exporter_sweeps_total.* [1-9]'; }
 prop() { systemctl show -P $1 fabric-exporter.service; }
 is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, expected $2\"; exit 1; }; }
@@ -87,6 +90,14 @@ fn deb_installs_upgrades_and_purges_under_systemd() {
         is \"$(systemctl is-enabled fabric-exporter.service fabric-exporter-host.service | sort -u)\" disabled units
         is \"$(systemctl is-active fabric-exporter.service)\" inactive service");
     assert!(!output.contains("arning"), "{output}");
+    step(
+        &guest,
+        "first page of a host with soft RoCE",
+        "
+        systemctl start fabric-exporter-host.service
+        until_so shows_device
+        systemctl stop fabric-exporter-host.service",
+    );
     step(&guest, "start by a scrape", "
         mkdir -p /etc/systemd/system/fabric-exporter.service.d
         # No InfiniBand here: a simulated fabric, in the service's own sandbox.
