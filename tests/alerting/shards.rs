@@ -9,7 +9,7 @@ use test_rig::{Exporter, Prometheus, root, rules, wait_until};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The sample configuration for this exporter, with this number of shards, without rules, and quicker.
-fn sample(address: &str, shards: usize) -> String {
+pub fn sample(address: &str, shards: usize) -> String {
     let text = std::fs::read_to_string(root().join("deploy/prometheus/shards.yml")).unwrap();
     let (head, jobs) = text.split_once("scrape_configs:\n").unwrap();
     assert!(head.contains("rule_files:"));
@@ -39,7 +39,7 @@ fn now() -> f64 {
 }
 
 /// Waits until each of these shards was scraped so many times by each job.
-fn wait_scrapes(prometheus: &Prometheus, shards: usize, scrapes: f64) {
+pub fn wait_scrapes(prometheus: &Prometheus, shards: usize, scrapes: f64) {
     let query = format!("min(count_over_time(up{{shard=~'.+/{shards}'}}[10m]))");
     let targets = format!("count(up{{shard=~'.+/{shards}'}})");
     wait_until(LIMIT, "scrapes", || {

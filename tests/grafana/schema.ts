@@ -99,9 +99,19 @@ type Variable = Omit<Json<grafana.VariableModel>, 'current' | 'datasource' | 'qu
   query: string | { query: string; refId: string };
 };
 
-export type Board = Omit<Json<grafana.Dashboard>, 'id' | 'panels' | 'templating'> & {
+/** The data source of Prometheus defines what an event has besides its query. */
+type Event = Omit<Json<grafana.AnnotationQuery>, 'datasource' | 'target'> & {
+  datasource: Source;
+  target: Query;
+  titleFormat: string;
+  textFormat: string;
+  useValueForTime: boolean;
+};
+
+export type Board = Omit<Json<grafana.Dashboard>, 'annotations' | 'id' | 'panels' | 'templating'> & {
   uid: string;
   title: string;
+  annotations: { list: [Json<grafana.AnnotationQuery>, ...Event[]] };
   panels: (Panel | Row)[];
   templating: { list: Variable[] };
 };

@@ -234,12 +234,14 @@ impl Simulated {
 
     /// The response to a scrape at a time of day, independent of the virtual time.
     pub fn scrape_at(&self, now: SystemTime) -> String {
+        self.scrape_of(&Selection::default(), now)
+    }
+
+    /// The same for a scrape that selects.
+    pub fn scrape_of(&self, selection: &Selection, now: SystemTime) -> String {
         let exposition = Exposition::render(self.seen.borrow().clone());
         let process = Process::new(Path::new("/proc"));
-        exposition
-            .document_at(now, &Selection::default(), Format::Text, &process)
-            .to_text()
-            .unwrap()
+        exposition.document_at(now, selection, Format::Text, &process).to_text().unwrap()
     }
 
     /// The simulated fabric as it is now, while its time stops.

@@ -161,6 +161,11 @@ pub fn of_dashboards(question: &Question<'_>, clock: Clock) -> Vec<Query> {
             assert!(!values.is_empty(), "{name}: ${shown} offers nothing: {definition}");
             known.push((shown, values.iter().map(|it| escaped(it)).collect::<Vec<_>>().join("|")));
         }
+        for event in board["annotations"]["list"].as_array().unwrap().iter().skip(1) {
+            let place = format!("{name}: event {}", event["name"].as_str().unwrap());
+            let template = event["target"]["expr"].as_str().unwrap().to_owned();
+            queries.push(Query { place, template, variables: known.clone(), clock });
+        }
         let mut panels = Vec::new();
         collect_panels(&board, &mut panels);
         for panel in panels {

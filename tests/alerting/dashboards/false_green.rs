@@ -45,22 +45,15 @@ const OF_THE_CABLE: [(&str, &str, &str); 3] = [
 const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Critical alerts", "1 red")];
 
 /// What a switch that is down with its four hosts shows, though one of two exporters has never seen it.
-const OF_THE_SWITCH: [(&str, &str, &str); 4] = [
+const OF_THE_SWITCH: [(&str, &str, &str); 3] = [
     ("overview", "Switches down", "1 red"),
     ("overview", "Hosts down", "4 orange"),
-    ("overview", "Unreachable switches", "rows red"),
-    ("overview", "Unreachable hosts", "rows red"),
+    ("overview", "Unreachable nodes", "rows red"),
 ];
 
-/// Panels about exporters, rules and hosts, which do not depend on the fabric.
-const NOT_OF_THE_FABRIC: [&str; 6] = [
-    "Exporters",
-    "Rules",
-    "Any exporter down",
-    "Devices down",
-    "Oldest host reads",
-    "Slowest host reads",
-];
+/// Panels about exporters and hosts, which do not depend on the fabric.
+const NOT_OF_THE_FABRIC: [&str; 4] =
+    ["Any exporter down", "Devices down", "Oldest host reads", "Slowest host reads"];
 
 /// Panels whose number is near a limit: their color changes, and is not in the table.
 const NEAR_A_LIMIT: [(&str, &str, usize); 1] = [
@@ -69,7 +62,7 @@ const NEAR_A_LIMIT: [(&str, &str, usize); 1] = [
 ];
 
 /// Texts for panels that may have nothing to show, or nothing to know it from.
-const EMPTY: &str = "none, if the first row is green";
+const EMPTY: &str = "none, if Data is green";
 
 /// What a panel shows in each situation.
 struct Row {
@@ -111,7 +104,7 @@ fn judging(board: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The variables of the dashboards: all fabrics and their exporters, and the link that goes bad.
-fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String> {
+pub fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String> {
     let mut variables = all[0].cable();
     let instances: Vec<&str> = all.iter().map(|it| it.address()).collect();
     variables.extend([
@@ -121,6 +114,7 @@ fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String>
         ("instance", instances.join("|")),
         ("device", ".+".to_owned()),
         ("guid", ".+".to_owned()),
+        ("leaf", ".+".to_owned()),
         ("__range", "6h".to_owned()),
         ("__rate_interval", "1m".to_owned()),
     ]);
@@ -217,28 +211,26 @@ fn table(rows: &[Row]) -> String {
 /// The panels in each row of the dashboards that query recorded series or alerts.
 fn needs() -> String {
     let recorded = rules::recorded();
+    // Data shows whether there are any.
     let needs_rules = |panel: &Value| {
-        list(panel, "targets").iter().any(|target| {
-            let asked = promql::metrics(&crate::dashboards::filled(text(target, "expr"))).unwrap();
-            asked.iter().any(|it| it == "ALERTS" || recorded.contains(it))
-        })
+        text(panel, "title") != "Data"
+            && list(panel, "targets").iter().any(|target| {
+                let asked =
+                    promql::metrics(&crate::dashboards::filled(text(target, "expr"))).unwrap();
+                asked.iter().any(|it| it == "ALERTS" || recorded.contains(it))
+            })
     };
     let mut table = "| dashboard | row | panels that need rules |\n|---|---|---|\n".to_owned();
     for (file, board) in dashboards() {
-        let all = list(&board, "panels");
-        for of_row in all.split_inclusive(|it| text(it, "type") == "row").skip(1) {
-            let here: Vec<&Value> = of_row.iter().filter(|it| text(it, "type") != "row").collect();
-            let first = all.iter().position(|it| it["id"] == here[0]["id"]).unwrap();
+        for (row, here) in crate::dashboards::rows(&board) {
             let names: Vec<&str> =
                 here.iter().filter(|it| needs_rules(it)).map(|it| text(it, "title")).collect();
             let which = match names.len() {
-                // It shows whether there are any.
-                _ if first == 1 => "none".to_owned(),
                 0 => "none".to_owned(),
                 many if many == here.len() => "all".to_owned(),
                 _ => names.join(", "),
             };
-            let _ = writeln!(table, "| {file} | {} | {which} |", text(&all[first - 1], "title"));
+            let _ = writeln!(table, "| {file} | {row} | {which} |");
         }
     }
     table
@@ -271,7 +263,7 @@ fn unknown_is_never_green() {
         for (situation, what) in SITUATIONS.iter().enumerate().skip(1) {
             let green = row.is_green(situation);
             let may_be = match situation {
-                STOPPED => row.panel == "Rules",
+                STOPPED => false,
                 // A panel that is green without rules is green with them.
                 NO_RULES => row.cell(situation) == row.cell(BAD),
                 HANGS | CUT_OFF => !of_the_fabric(row),
@@ -331,9 +323,10 @@ fn of_all_fabrics(row: &Row) -> bool {
     of_the_fabric(row) && ["overview", "congestion"].contains(&row.dashboard.as_str())
 }
 
-/// The first row of each dashboard shows what the other rows depend on, and all count the same rules.
+/// The first number of each dashboard shows whether there is data that the others depend on, and all count the same
+/// rules.
 #[test]
-fn first_row_shows_exporters_sweeps_and_rules() {
+fn first_number_shows_exporters_sweeps_and_rules() {
     let files = rules::files("alerts", ".rules.yml");
     for path in &files {
         let name = rules::file_name(path).trim_end_matches(".rules.yml").to_owned();
@@ -344,18 +337,16 @@ fn first_row_shows_exporters_sweeps_and_rules() {
         assert!(told, "{name} does not record that it is loaded");
     }
     for (file, board) in dashboards() {
-        let titles: Vec<&str> =
-            list(&board, "panels")[..5].iter().map(|it| text(it, "title")).collect();
-        let (kind, age) =
-            if file == "host" { ("Host reads", "Host read age") } else { ("Sweeps", "Sweep age") };
-        assert_eq!(
-            titles,
-            ["Exporter, sweeps and rules", "Exporters", kind, age, "Rules"],
-            "{file}"
-        );
-        let steps = list(&board["panels"][4]["fieldConfig"]["defaults"]["thresholds"], "steps");
-        let green = steps.iter().find(|it| text(it, "color") == "green").unwrap();
-        assert_eq!(green["value"], files.len(), "{file}: {steps:?}");
+        let data = panels(&board)[0];
+        assert_eq!(text(data, "title"), "Data", "{file}");
+        let query = text(&data["targets"][0], "expr");
+        let swept = if file == "host" { "host_read_timestamp" } else { "infiniband_fabric_links" };
+        for part in ["up", swept, "fabric_exporter:rules:loaded"] {
+            assert!(query.contains(part), "{file}: {part}: {query}");
+        }
+        let steps = list(&data["fieldConfig"]["defaults"]["thresholds"], "steps");
+        let green: Vec<_> = steps.iter().filter(|it| text(it, "color") == "green").collect();
+        assert!(green.len() == 1 && green[0]["value"] == files.len(), "{file}: {steps:?}");
         for panel in panels(&board) {
             for target in list(panel, "targets") {
                 let asked =
@@ -371,7 +362,7 @@ fn first_row_shows_exporters_sweeps_and_rules() {
 /// Texts for missing data that would claim that all is well.
 #[test]
 fn missing_data_is_not_healthy() {
-    const MAY_BE: [&str; 4] = ["No data", "not scraped", "not known", EMPTY];
+    const MAY_BE: [&str; 3] = ["No data", "not known", EMPTY];
     for (file, board) in dashboards() {
         for panel in panels(&board) {
             let said = panel["fieldConfig"]["defaults"]["noValue"].as_str();

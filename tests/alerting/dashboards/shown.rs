@@ -135,6 +135,11 @@ fn written(config: &Value, value: f64) -> String {
 fn mapped(config: &Value, value: f64) -> Option<Value> {
     list(config, "mappings").iter().find_map(|mapping| match text(mapping, "type") {
         "value" => mapping["options"].get(format!("{value}")).cloned(),
+        "range" => {
+            let options = &mapping["options"];
+            let inside = value >= options["from"].as_f64()? && value <= options["to"].as_f64()?;
+            inside.then(|| options["result"].clone())
+        }
         "special" if value.is_nan() && text(&mapping["options"], "match").contains("nan") => {
             Some(mapping["options"]["result"].clone())
         }
@@ -194,9 +199,19 @@ mod tests {
 
     #[test]
     fn mappings_come_before_thresholds() {
-        let defaults = json!({"mappings": [{"type": "value", "options": {"0": {"color": "red", "text": "down"}}}],
-            "thresholds": {"steps": [{"color": "green", "value": null}]}});
-        let shown = panel(&stat(&defaults), &|_| vec![json!({"metric": {}, "value": [0, "0"]})]);
-        assert_eq!(shown, [Shown { text: "down".into(), color: "red".into() }]);
+        let defaults = json!({"mappings": [
+            {"type": "value", "options": {"0": {"color": "red", "text": "down"}}},
+            {"type": "range", "options": {"from": 1, "to": 7, "result": {"color": "orange", "text": "some"}}},
+        ], "thresholds": {"steps": [{"color": "green", "value": null}]}, "unit": "short"});
+        for (value, text, color) in [
+            ("0", "down", "red"),
+            ("1", "some", "orange"),
+            ("7", "some", "orange"),
+            ("8", "8", "green"),
+        ] {
+            let shown =
+                panel(&stat(&defaults), &|_| vec![json!({"metric": {}, "value": [0, value]})]);
+            assert_eq!(shown, [Shown { text: text.into(), color: color.into() }], "{value}");
+        }
     }
 }

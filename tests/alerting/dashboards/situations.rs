@@ -11,6 +11,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use fabric_exporter::config::options::{FabricOptions, Options};
+use fabric_exporter::metrics::selection::{Profile, Selection};
 use ib_sim::scenario::{Overrides, Scenario};
 
 use test_rig::prometheus::Setup;
@@ -238,6 +239,7 @@ struct Story {
     simulated: Simulated,
     began: SystemTime,
     hangs: bool,
+    selection: Selection,
 }
 
 impl Story {
@@ -247,12 +249,17 @@ impl Story {
         if !self.hangs {
             self.simulated.run_to(now.duration_since(self.began).unwrap());
         }
-        self.simulated.scrape_at(now)
+        self.simulated.scrape_of(&self.selection, now)
     }
 }
 
 impl Served {
     pub fn start(fabric: &Fabric) -> Self {
+        Self::with(fabric, Profile::Full)
+    }
+
+    /// With the metrics of a profile alone.
+    pub fn with(fabric: &Fabric, profile: Profile) -> Self {
         let Fabric { name, timeline, hangs } = *fabric;
         let yaml = format!(
             "fabric: {{fat-tree: {{hosts: 16, radix: 8, down: 4, up: 4, switch: switchx, hca: connectx-3}}}}\n{timeline}\n"
@@ -271,7 +278,8 @@ impl Served {
         let options = Options { fabric: options, ..Options::default() };
         let simulated = Simulated::begun(story, options, began);
         simulated.run_to(STORY);
-        let simulated = Arc::new(Mutex::new(Story { simulated, began, hangs }));
+        let simulated =
+            Arc::new(Mutex::new(Story { simulated, began, hangs, selection: profile.into() }));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
