@@ -185,6 +185,9 @@ families! {
         => |state, out| state.each(out, |it, out| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             out.label("file", kind.label()).float_if_known(read);
         });
+    "fabric_exporter_totals_timestamp_seconds" Gauge ["fabric"]
+        "Unix time when totals of the other exporter (--fabric.totals-from) were last received. Absent without that option and before the first response."
+        => |state, out| state.each(out, |it, out| out.float_if_known(it.stats.totals_received));
     "fabric_exporter_build_info" Gauge ["version", "revision"]
         "Version and revision of the exporter as labels, always 1."
         => |_, out| {

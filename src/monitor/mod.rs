@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 
@@ -187,8 +187,11 @@ impl Monitor {
     /// Hands the latest totals of the other exporter to the evaluator. Before a sweep, so that all values of the sweep
     /// are later than those of the other exporter.
     fn refresh_replica(&mut self, now: Moment) {
-        if let Some(totals) = self.replica.as_ref().and_then(|replica| replica.take(now)) {
+        let latest = self.replica.as_ref().and_then(|replica| replica.take(now));
+        if let Some((totals, received)) = latest {
             self.evaluator.replica.update(totals);
+            let since = received.duration_since(SystemTime::UNIX_EPOCH);
+            self.stats.totals_received = since.ok().map(|since| since.as_secs_f64());
         }
     }
 

@@ -3,7 +3,7 @@
 //! so that totals do not start lower than those of the replica.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::api::model::Totals;
 use crate::api::totals::{TOTALS, replica_totals};
@@ -23,10 +23,11 @@ const INTERVAL: Duration = Duration::from_secs(15);
 /// The largest response: 160,000 ports that were all reset, with 30 counters each, take 150 MB.
 const MAX_BODY: u64 = 256 << 20;
 
-/// A response, and when it was requested and received.
+/// A response, and when it was requested and received; the latter also as time of day.
 struct Fetched {
     totals: Totals,
     at: [Instant; 2],
+    received: SystemTime,
 }
 
 #[derive(Default)]
@@ -71,11 +72,12 @@ impl Replica {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).tried
     }
 
-    /// The latest response, once; `now` is the time of our own clock.
-    pub(super) fn take(&self, now: Moment) -> Option<ReplicaTotals> {
+    /// The latest response, once, and when it was received; `now` is the time of our own clock.
+    pub(super) fn take(&self, now: Moment) -> Option<(ReplicaTotals, SystemTime)> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).fetched.take();
-        let Fetched { totals, at } = latest?;
-        Some(replica_totals(&totals, &self.fabric, at.map(|at| now.before(at.elapsed()))))
+        let Fetched { totals, at, received } = latest?;
+        let at = at.map(|at| now.before(at.elapsed()));
+        Some((replica_totals(&totals, &self.fabric, at), received))
     }
 }
 
@@ -85,7 +87,7 @@ fn poll(remote: &Remote, fabric: &str, interval: Duration, latest: &Weak<Mutex<L
     loop {
         let began = Instant::now();
         let found = request(remote, fabric);
-        let at = [began, Instant::now()];
+        let (at, received) = ([began, Instant::now()], SystemTime::now());
         let name = remote.name();
         match &found {
             Ok(_) if problem.take().is_some() => {
@@ -104,7 +106,7 @@ fn poll(remote: &Remote, fabric: &str, interval: Duration, latest: &Weak<Mutex<L
         let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
         latest.tried = true;
         if let Ok(totals) = found {
-            latest.fetched = Some(Fetched { totals, at });
+            latest.fetched = Some(Fetched { totals, at, received });
         }
         drop(latest);
         std::thread::sleep(interval.saturating_sub(began.elapsed()).max(Duration::from_secs(1)));

@@ -102,6 +102,8 @@ pub struct MonitorStats {
     /// When each site file was last checked and valid, in seconds since 1970.
     pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
     pub mastership: Mastership,
+    /// When totals of another exporter were last received, in seconds since 1970.
+    pub totals_received: Option<f64>,
     success: [bool; Collector::ALL.len()],
 }
 

@@ -33,6 +33,11 @@ fn ports(exporter: &Exporter) -> BTreeSet<(String, u8)> {
     ports.map(|port| (port.guid, port.port)).collect()
 }
 
+/// When totals of the other exporter were received.
+fn received(exporter: &Exporter) -> Option<f64> {
+    exporter.metrics().get("fabric_exporter_totals_timestamp_seconds", &[])
+}
+
 #[test]
 fn totals_of_the_other_exporter_are_taken_over() {
     let (mut one, _scenario) = demo("timeline:\n- clear: {at: 3s, node: leaf-0-0}\n", &[]);
@@ -42,6 +47,7 @@ fn totals_of_the_other_exporter_are_taken_over() {
     let (mut other, _scenario) = demo("", &[&url]);
     wait_until(LIMIT, "the same totals", || (ports(&other) == cleared).then_some(()));
     assert!(!other.log().contains("totals continue"), "{}", other.log());
+    assert!(received(&other) > received(&one), "{:?}", received(&other));
     assert!(one.stop().success());
     wait_until(LIMIT, "a warning", || other.log().contains("totals continue").then_some(()));
     assert_eq!(ports(&other), cleared);
@@ -55,5 +61,6 @@ fn unreachable_exporter_is_only_a_warning() {
     let (mut exporter, _scenario) = demo("", &[&format!("--fabric.totals-from=http://{address}")]);
     assert!(exporter.log().contains("totals continue without"), "{}", exporter.log());
     assert_eq!(ports(&exporter), BTreeSet::new());
+    assert_eq!(received(&exporter), None);
     assert!(exporter.stop().success());
 }
