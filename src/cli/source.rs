@@ -262,6 +262,11 @@ impl FabricSource {
         }
     }
 
+    /// Whether it is this program that sweeps.
+    pub fn sweeps(&self) -> bool {
+        matches!(self.kind, Kind::Sweeps(_))
+    }
+
     /// The recorded events; none before the first sweep.
     pub fn history(&self) -> Result<Option<Box<dyn Source + '_>>, Fatal> {
         Ok(match &self.history {

@@ -122,6 +122,11 @@ impl Fetcher {
         self.source.name()
     }
 
+    /// Whether it sweeps by itself.
+    pub fn sweeps(&self) -> bool {
+        self.source.sweeps()
+    }
+
     /// Answers the latest wish at once and then at intervals, until the receiver of answers is gone.
     pub fn run(mut self, wished: &Receiver<Wish>, answers: &Sender<Answer>, pause: Duration) {
         let Ok(mut wish) = wished.recv() else { return };

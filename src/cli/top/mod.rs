@@ -62,9 +62,15 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
     let mut app = App::new(fetcher.name());
     let (wishes, orders) = channel();
     let (answers, answered) = channel();
-    std::thread::spawn(move || fetcher.run(&orders, &answers, pause));
+    let sweeps = fetcher.sweeps();
+    let fetching = std::thread::spawn(move || fetcher.run(&orders, &answers, pause));
     let view = View { app: &mut app, wishes, answered, is_over: &is_over, colors: color.is_on() };
-    on_terminal(|terminal| view.run(terminal))
+    let result = on_terminal(|terminal| view.run(terminal));
+    // Sweeps end before the process does, and their history is removed. A request may take longer than anybody waits.
+    if sweeps && fetching.join().is_err() {
+        return Err(Fatal::failed("internal error: the update failed"));
+    }
+    result
 }
 
 /// Runs something in the alternate screen, and restores the terminal, also after a panic.
