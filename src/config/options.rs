@@ -294,7 +294,7 @@ section! {
         size: ByteSize,
         /// Retention of traffic per sweep [default: 24h]
         ///
-        /// The same holds for PortXmitWait and FEC corrections. Traffic per hour is kept longer.
+        /// The same holds for PortXmitWait and FEC corrections. Traffic per hour is kept for --history.retention.
         #[arg(long = "history.traffic-retention", value_name = "DURATION", hide_short_help = true)]
         traffic_retention: HumanDuration,
         /// Retention of everything else [default: 30d]
