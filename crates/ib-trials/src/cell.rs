@@ -108,7 +108,7 @@ pub struct Cable {
     pub congestion: Option<(usize, f64, bool)>,
     /// Until when its counters have grown.
     pub grown: f64,
-    /// The module of each end is above its alarm temperature, or receives too little light.
+    /// The module of each end is above its alarm temperature, or receives low optical power.
     pub hot: [bool; 2],
     pub dark: [bool; 2],
     /// What a fault changes in the optical powers.
