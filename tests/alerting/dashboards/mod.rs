@@ -94,16 +94,14 @@ fn panels(board: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// The rows: their titles, and the panels that are visible after a click on them. The panels above all collapsed rows
-/// come first, with the title of the dashboard or of the row above them.
+/// The collapsed rows with their titles and panels. The panels above them, which are visible at once, come first.
 fn rows(board: &Value) -> Vec<(&str, Vec<&Value>)> {
     let all = list(board, "panels");
     let is_row = |panel: &&Value| text(panel, "type") == "row";
-    let title = all.first().filter(is_row).map_or(text(board, "title"), |it| text(it, "title"));
-    let above = all.iter().filter(|it| !is_row(it)).collect();
+    let on_top = all.iter().filter(|it| !is_row(it)).collect();
     let collapsed = all.iter().filter(is_row).filter(|it| it["collapsed"] == true);
     let collapsed = collapsed.map(|it| (text(it, "title"), list(it, "panels").iter().collect()));
-    std::iter::once((title, above)).chain(collapsed).collect()
+    std::iter::once(("*on top*", on_top)).chain(collapsed).collect()
 }
 
 fn variables(board: &Value) -> &[Value] {
