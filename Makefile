@@ -127,7 +127,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 dist: cargo-cyclonedx ## static tarball, container image and SBOM, in target/artifacts (ARCH=amd64 or arm64)
 	scripts/dist $(ARCH) $(DIST_PROFILE)
 
-# Not part of `packages`: it builds twice, and needs Rust's target for musl, which CI may not reach.
+# Not part of `packages`: it builds twice.
 check-dist: dist ## build again elsewhere and compare; run program and image in Debian 11, ROOTS="more.tar.gz" and Podman (root)
 	scripts/check-reproducible $(ARCH) $(DIST_PROFILE)
 	@scripts/install-packages binutils curl debootstrap podman python3 runc
