@@ -23,6 +23,12 @@ FUZZ    ?=
 # Arguments of `make trust`, for example TRUST="--cables 300 --days 10".
 TRUST   ?=
 CARGO_DEB := 3.8.0
+CARGO_CYCLONEDX := 0.5.9
+# For `make dist`: amd64 or arm64, and the cargo profile.
+ARCH         ?= amd64
+DIST_PROFILE ?= dist
+# For `make check-dist`: root file systems to run the program in, besides Debian 11, for example Alpine's minirootfs.
+ROOTS        ?=
 VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
 # A stale Cargo.lock is updated on a developer machine and is an error in CI.
 LOCKED  := $(if $(CI),--locked)
@@ -33,12 +39,12 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench trust fuzz docs build dist install deb rpm deps cargo-deb clean
+.PHONY: help demo test lint policy packages advisories bench trust fuzz docs build install dist check-dist optimized deb rpm deps cargo-deb cargo-cyclonedx clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "All targets that compile, except demo, need the Debian packages $(VERBS);"
 	@echo "test, bench and deps install them."
@@ -118,13 +124,24 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
-dist: ## optimized build as in the packages, in target/dist
+dist: cargo-cyclonedx ## static tarball, container image and SBOM, in target/artifacts (ARCH=amd64 or arm64)
+	scripts/dist $(ARCH) $(DIST_PROFILE)
+
+# Not part of `packages`: it builds twice.
+check-dist: dist ## build again elsewhere and compare; run program and image in Debian 11, ROOTS="more.tar.gz" and Podman (root)
+	scripts/check-reproducible $(ARCH) $(DIST_PROFILE)
+	@scripts/install-packages binutils curl debootstrap podman python3
+	@command -v runc >/dev/null || scripts/install-packages runc # one from elsewhere will do
+	$(if $(filter-out 0,$(shell id -u)),sudo) scripts/check-dist $(TARGET)/artifacts/fabric-exporter-$(VERSION).linux-$(ARCH).tar.gz \
+		$(TARGET)/artifacts/fabric-exporter-$(VERSION).linux-$(ARCH).oci.tar $(ROOTS)
+
+optimized:
 	cargo build $(LOCKED) --profile dist
 
-deb: cargo-deb dist ## a Debian package, below target/debian
+deb: cargo-deb optimized ## a Debian package, below target/debian
 	cargo deb $(LOCKED) --profile dist --no-build
 
-rpm: dist ## an RPM, below target/rpm
+rpm: optimized ## an RPM, below target/rpm
 	rpmbuild -bb --define "_topdir $(abspath $(TARGET))/rpm" --define "tree $(CURDIR)" \
 		--define "binary $(abspath $(TARGET))/dist/fabric-exporter" \
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
@@ -138,6 +155,11 @@ cargo-deb:
 	@# Unoptimized, and without what needs liblzma: a third of the time.
 	@cargo deb --version >/dev/null 2>&1 \
 		|| cargo install --locked --debug --no-default-features --features gzip cargo-deb@$(CARGO_DEB)
+
+cargo-cyclonedx:
+	@scripts/install-packages jq
+	@cargo cyclonedx --version 2>/dev/null | grep -qF "$(CARGO_CYCLONEDX)" \
+		|| cargo install --locked --debug cargo-cyclonedx@$(CARGO_CYCLONEDX)
 
 clean: ## remove build output
 	cargo clean

@@ -10,6 +10,7 @@ pub mod metrics;
 pub mod monitor;
 pub mod pages;
 pub mod remote;
+pub mod resolver;
 mod sandbox;
 pub mod server;
 mod systemd;

@@ -7,8 +7,10 @@ use clap::Parser;
 use fabric_exporter::cli::{
     Cli, Verb, check, completions, demo, doctor, history, links, nodes, ports, serve, top,
 };
+use fabric_exporter::resolver;
 
 fn main() -> ExitCode {
+    resolver::use_hosts_file_and_dns();
     let Cli { color, verb } = Cli::parse();
     let result = match verb {
         Verb::Serve(args) => serve::run(args),

@@ -13,6 +13,7 @@ const DT_FLAGS: u64 = 30;
 const DF_TEXTREL: u64 = 4;
 
 /// Arrays of at least this many bytes are mapped on their own, and returned to the kernel when they are freed.
+#[cfg(target_env = "gnu")]
 const LARGE: c_int = 1 << 20;
 
 /// Keeps large arrays out of the heap. By default glibc raises the limit to that of the largest array that was freed,

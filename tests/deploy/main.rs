@@ -1,8 +1,8 @@
-//! The files in deploy/ are valid for Docker, Helm, Kubernetes, Prometheus and Ansible, and match the
+//! The files in deploy/ and the workflows are valid for Docker, Helm, Kubernetes, Prometheus and Ansible, and match the
 //! exporter.
 //!
 //! Nothing is deployed: there is no cluster and no container. The tools themselves check the files where
-//! possible (Helm, promtool, amtool, ansible-lint, hadolint), else the published schemas.
+//! possible (Helm, promtool, amtool, ansible-lint, hadolint, zizmor), else the published schemas.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ansible;
@@ -15,3 +15,4 @@ mod objects;
 mod pods;
 mod prometheus;
 mod schemas;
+mod workflows;

@@ -1,8 +1,9 @@
-//! The installed program: units, the Debian package in a guest with systemd, and the RPM.
+//! The installed program: units, the Debian package in a guest with systemd, the RPM, and the files of `make dist`.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod artifacts;
 mod deb;
 mod rpm;
 mod service;

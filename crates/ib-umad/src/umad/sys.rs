@@ -45,9 +45,9 @@ struct RegisterAgent2 {
 const _: () = assert!(size_of::<RegisterAgent>() == 28 && size_of::<RegisterAgent2>() == 40);
 
 /// `IB_USER_MAD_REGISTER_AGENT`: `_IOWR(0x1b, 1, struct ib_user_mad_reg_req)`.
-const REGISTER_AGENT: libc::c_ulong = 0xc01c_1b01;
+const REGISTER_AGENT: libc::Ioctl = 0xc01c_1b01_u32 as libc::Ioctl;
 /// `IB_USER_MAD_REGISTER_AGENT2`: `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`.
-const REGISTER_AGENT2: libc::c_ulong = 0xc028_1b04;
+const REGISTER_AGENT2: libc::Ioctl = 0xc028_1b04_u32 as libc::Ioctl;
 
 #[derive(Debug)]
 pub(super) struct Descriptor(libc::c_int);

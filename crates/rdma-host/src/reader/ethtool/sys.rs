@@ -117,7 +117,9 @@ impl Socket {
         }
         // SAFETY: the request is of the type that the ioctl takes and outlives the call, and what
         // its pointer names is the caller's word.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) } {
+        match unsafe {
+            libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request)
+        } {
             ..0 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
