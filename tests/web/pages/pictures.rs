@@ -43,7 +43,7 @@ fn pictures_show_something() {
         ("events", "/events", 640),
         ("host", "/host", 900),
         ("roce", "/host#mlx5_8", 480),
-        ("rails", "/hosts?text=gpu-0", 480),
+        ("rails", "/hosts?text=gpu-0", 540),
     ] {
         browser.resize(1200, height);
         browser.open(path);
