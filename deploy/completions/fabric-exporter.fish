@@ -703,6 +703,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Also in a file or pipe'
 never\t'Not at all'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l open -d 'Open the pages in a browser'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-history -d 'Do not record a history'

@@ -127,7 +127,9 @@ fn look(tree: &Tree, bytes: &[u8]) {
         }
     }
     let (board, seen) = watch::channel(SharedState::default());
-    let monitor = HostMonitor::new(&tree.settings, Clock::start(), Arc::new(board));
+    let clock = Clock::start();
+    let devices = Box::new(tree.settings.reader(clock));
+    let monitor = HostMonitor::new(&tree.settings, devices, clock, Arc::new(board));
     // One read.
     monitor.queue.end();
     monitor.run();

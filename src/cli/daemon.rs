@@ -31,6 +31,7 @@ use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
 use ib_umad::client::Heartbeat;
 use ib_umad::umad::{Umad, UmadPort};
+use rdma_host::reader::DeviceSource;
 
 use super::{Exit, Fatal};
 
@@ -153,10 +154,11 @@ impl<'a> Daemon<'a> {
     pub fn host(
         &mut self,
         host: &HostSettings,
+        devices: Box<dyn DeviceSource>,
         clock: Clock,
         fabrics: Vec<SyncSender<PortEvent>>,
     ) -> Worker {
-        let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
+        let mut monitor = HostMonitor::new(host, devices, clock, Arc::clone(&self.board));
         monitor.fabrics = fabrics;
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.totals(HOST_FABRIC));

@@ -55,7 +55,10 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
         .map(|fabric_index| prepare(&mut daemon, &settings, fabric_index, clock))
         .collect::<Result<Vec<_>, _>>()?;
     let (mut workers, events): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-    workers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, events)));
+    workers.extend(settings.host.as_ref().map(|host| {
+        let devices = Box::new(host.reader(clock));
+        daemon.host(host, devices, clock, events)
+    }));
     daemon.run(workers, ShutdownSignals::install()?, |_| {})
 }
 

@@ -9,10 +9,11 @@ use axum::http::Uri;
 use axum::http::uri::Authority;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::{Confidence, LimitRow, LimitTable, Limits};
+use ib_mad::clock::Clock;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 use rdma_host::model::Rails;
-use rdma_host::reader::{DeviceFilter, ReadOptions};
+use rdma_host::reader::{DeviceFilter, HostReader, ReadOptions};
 use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid, too_short};
 use site_config::units::{ByteSize, HumanDuration};
 
@@ -174,6 +175,13 @@ impl HostOptions {
             events: self.events.unwrap_or(true),
             rails: rails(fabrics),
         }
+    }
+}
+
+impl HostSettings {
+    /// The reader of the devices of this host.
+    pub fn reader(&self, clock: Clock) -> HostReader {
+        HostReader::new(self.sysfs.clone(), self.filter.clone(), self.read, clock)
     }
 }
 

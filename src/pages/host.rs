@@ -1,5 +1,7 @@
 //! `/host`: the devices of this host.
 
+mod roce;
+
 use std::collections::HashMap;
 
 use axum::extract::State;
@@ -15,6 +17,7 @@ use ib_mad::{Counter, PortNumber, Reading};
 
 use super::components::{self, bit_rate, plural};
 use super::{Live, Page, address, render};
+use roce::Roce;
 
 /// The bytes per second that each port of this host sends and receives, by its device and number.
 #[derive(Debug, Default)]
@@ -61,15 +64,22 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
     render(move || {
         let exposition = app.exposition();
         let overview = overview(exposition.board());
-        let rates = Rates::new(exposition.previous_host.as_deref(), exposition.board().host.as_deref());
-        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "; always off in a demo)." } };
-        let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, &rates));
+        let (previous, latest) = (exposition.previous_host.as_deref(), exposition.board().host.as_deref());
+        let rates = Rates::new(previous, latest);
+        let readings = previous.zip(latest).map(|(previous, latest)| [previous, latest]);
+        let roce = |device: &Device, port: &DevicePort| Roce::new(readings?, &device.device, port.port);
+        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } ", or a demo whose scenario has no " code { "own-host" } ")." } };
+        let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, &rates, roce));
         Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
     })
     .await
 }
 
-fn host_page(host: &Host, rates: &Rates) -> Markup {
+fn host_page(
+    host: &Host,
+    rates: &Rates,
+    roce: impl Fn(&Device, &DevicePort) -> Option<Roce>,
+) -> Markup {
     html! {
         @match &host.read_at {
             None => p { "The devices have not been read yet." },
@@ -90,6 +100,7 @@ fn host_page(host: &Host, rates: &Rates) -> Markup {
             @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
             @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
             @if !device.ports.is_empty() { (device_ports(device, rates)) }
+            @for it in device.ports.iter().filter_map(|port| roce(device, port)) { (roce::section(&it)) }
         } }
     }
 }

@@ -6,4 +6,5 @@ mod alert_delivery;
 mod alerts;
 mod compat;
 mod dashboards;
+mod demo;
 mod shards;

@@ -83,6 +83,7 @@ fn documentation_has_all_keys() {
     told("Traffic", known("traffic: {nonsense: 1}"));
     told("Traffic", known("traffic: {pattern: nonsense}"));
     told("Way", known("way: {nonsense: 1}"));
+    told("Own host", known("own-host: {nonsense: 1}"));
     let entries = known("timeline: [nonsense: {}]");
     assert_eq!(entries, ENTRIES);
     for entry in &entries {

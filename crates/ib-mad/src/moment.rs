@@ -105,9 +105,14 @@ impl Clock {
         Moment(nanos(self.began.elapsed() * self.speedup))
     }
 
+    /// How long a duration of this clock takes.
+    pub fn real(&self, time: Duration) -> Duration {
+        time / self.speedup
+    }
+
     /// Sleeps for a duration of this clock.
     pub fn sleep(&self, time: Duration) {
-        std::thread::sleep(time / self.speedup);
+        std::thread::sleep(self.real(time));
     }
 
     /// The current moment on both clocks.

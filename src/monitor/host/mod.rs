@@ -22,7 +22,7 @@ use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortNumber};
 use rdma_host::model::{Device, HostSnapshot};
 use rdma_host::reader::events::Listener;
-use rdma_host::reader::{DeviceFilter, HostReader};
+use rdma_host::reader::{DeviceFilter, DeviceSource};
 
 /// The least time between two readings, however many events there are: a flapping cable must not have the
 /// firmware read all counters all the time. Each event is counted nevertheless.
@@ -35,7 +35,7 @@ pub struct HostMonitor {
     interval: Duration,
     /// Where and which devices to receive events from, if any.
     listen: Option<(PathBuf, DeviceFilter)>,
-    host: HostReader,
+    devices: Box<dyn DeviceSource>,
     clock: Clock,
     shared: Arc<Sender<SharedState>>,
     /// Where it takes events, and its end.
@@ -53,13 +53,17 @@ pub struct HostMonitor {
 }
 
 impl HostMonitor {
-    /// One that publishes to a shared state.
-    pub fn new(settings: &HostSettings, clock: Clock, shared: Arc<Sender<SharedState>>) -> Self {
-        let (sysfs, filter) = (settings.sysfs.clone(), settings.filter.clone());
+    /// One of these devices that publishes to a shared state.
+    pub fn new(
+        settings: &HostSettings,
+        devices: Box<dyn DeviceSource>,
+        clock: Clock,
+        shared: Arc<Sender<SharedState>>,
+    ) -> Self {
         HostMonitor {
             interval: settings.interval,
-            listen: settings.events.then(|| (sysfs.clone(), filter.clone())),
-            host: HostReader::new(sysfs, filter, settings.read, clock),
+            listen: settings.events.then(|| (settings.sysfs.clone(), settings.filter.clone())),
+            devices,
             clock,
             shared,
             queue: HostEventQueue::default(),
@@ -109,7 +113,7 @@ impl HostMonitor {
     }
 
     fn read(&mut self) {
-        let snapshot = self.host.read();
+        let snapshot = self.devices.read();
         let ids = self.ids.assign(&snapshot);
         let seen = &mut self.observation;
         seen.totals = self.totals.update(&snapshot, &ids);
@@ -167,7 +171,8 @@ impl HostMonitor {
     /// Waits until the next reading is due, or until `soon` after an event; false if the monitor must end.
     fn wait(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
-            let Some(pending) = self.queue.take(due.since(self.clock.now())) else { return false };
+            let limit = self.clock.real(due.since(self.clock.now()));
+            let Some(pending) = self.queue.take(limit) else { return false };
             if self.handle(pending) {
                 due = due.min(soon);
             }
@@ -183,14 +188,14 @@ impl HostMonitor {
         let read_soon =
             pending.devices_changed || pending.monitored.is_some() || !pending.events.is_empty();
         if pending.devices_changed || pending.netdevs_changed {
-            self.host.refresh(None);
+            self.devices.refresh(None);
         }
         if let Some(devices) = pending.monitored {
             self.observation.monitored = devices;
         }
         for event in pending.events {
             log(&event);
-            self.host.refresh(Some(&event.device));
+            self.devices.refresh(Some(&event.device));
             self.observation.port_events.add_event(&event);
             if event.link_up().is_some() {
                 self.send_to_fabrics(event);
@@ -347,7 +352,9 @@ mod tests {
     fn link_events_reach_the_fabric_monitors() {
         let settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
         let (shared, _seen) = watch::channel(SharedState::default());
-        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(shared));
+        let clock = Clock::start();
+        let devices = Box::new(settings.reader(clock));
+        let mut monitor = HostMonitor::new(&settings, devices, clock, Arc::new(shared));
         let (sender, fabric) = mpsc::sync_channel(2);
         monitor.fabrics.push(sender);
         monitor.observation.snapshot = Some(snapshot("mlx5_0", vec![port(1)]));
@@ -379,7 +386,9 @@ mod tests {
         let mut settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
         settings.sysfs = sysfs.path().to_owned();
         let (shared, seen) = watch::channel(SharedState::default());
-        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(shared));
+        let clock = Clock::start();
+        let devices = Box::new(settings.reader(clock));
+        let mut monitor = HostMonitor::new(&settings, devices, clock, Arc::new(shared));
         let sender = monitor.queue.clone();
         let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
         let event = event(at, "mlx5_0", PortEventKind::PortError);

@@ -217,7 +217,7 @@ pub(in crate::pages) async fn hosts(State(app): State<WebApp>, query: QueryResul
 async fn list(app: WebApp, query: QueryResult, kind: NodeKind) -> Answer {
     let (title, path, noun) = match kind {
         NodeKind::Switch => ("Switches", address::SWITCHES, "switch"),
-        _ => ("Hosts", address::HOSTS, "host"),
+        _ => ("Hosts", address::HOSTS, "HCA"),
     };
     let params = QueryParams::from(query);
     let query =

@@ -31,8 +31,8 @@ fn lists_are_sorted_filtered_and_exported() {
             && fabric["verdicts"]["bad"].as_u64() > Some(0))
         .then_some(())
     });
-    // 36 hosts with a link each, and four leaves with six uplinks each.
-    for (path, rows) in [("/links", 60), ("/switches", 6), ("/hosts", 36)] {
+    // 36 hosts with a link each, one with eight, and four leaves with six uplinks each.
+    for (path, rows) in [("/links", 68), ("/switches", 6), ("/hosts", 44)] {
         let (header, all) = csv(&exporter, &format!("{path}?format=csv"));
         assert_eq!(all.len(), rows, "{path}");
         let used = place(&header, "utilization");
@@ -60,7 +60,7 @@ fn lists_are_sorted_filtered_and_exported() {
     browser.open("/hosts");
     let first = || browser.text("tbody tr:first-child th");
     browser.click("thead th:first-child a");
-    assert_eq!((first().as_str(), browser.path().as_str()), ("host-0", "/hosts?sort=name"));
+    assert_eq!((first().as_str(), browser.path().as_str()), ("gpu-0 mlx5_0", "/hosts?sort=name"));
     browser.click("thead th:first-child a");
     assert_eq!(first(), "host-35");
     let sorted = "return document.querySelector('thead th').getAttribute('aria-sort')";

@@ -7,6 +7,7 @@ mod lists;
 mod pictures;
 mod sound;
 mod story;
+mod tour;
 
 use test_rig as rig;
 

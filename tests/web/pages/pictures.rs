@@ -20,7 +20,7 @@ fn pictures_show_something() {
     wait_until(Duration::from_secs(90), "the story", || {
         let told = overview(&exporter);
         let verdicts = &told["fabrics"][0]["verdicts"];
-        (verdicts["ok"].as_u64() > Some(50) && verdicts["bad"] == 2).then_some(())
+        (verdicts["ok"].as_u64() > Some(58) && verdicts["bad"] == 2).then_some(())
     });
     let browser = Browser::at(exporter.address(), (1200, 800));
     browser.open("/");
@@ -41,6 +41,9 @@ fn pictures_show_something() {
         ("traffic", "/traffic", 640),
         ("modules", "/modules", 640),
         ("events", "/events", 640),
+        ("host", "/host", 900),
+        ("roce", "/host#mlx5_8", 480),
+        ("rails", "/hosts?text=gpu-0", 540),
     ] {
         browser.resize(1200, height);
         browser.open(path);

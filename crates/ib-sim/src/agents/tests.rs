@@ -39,6 +39,7 @@ fn simulation_of(switch: &str, hca: &str) -> Simulation {
         up,
         ports: 1,
         planes: 1,
+        rail_hosts: 0,
         aggregation_nodes: false,
         switch: switch.into(),
         hca: hca.into(),
@@ -59,6 +60,7 @@ fn simulation(net: Net) -> Simulation {
         seed: 1,
         delivery,
         actions: Vec::new(),
+        own_host: None,
         descriptions: Vec::new(),
     })
 }
@@ -388,6 +390,7 @@ fn option_masks_are_those_of_real_devices() {
         up: Some(2),
         ports: 1,
         planes: 1,
+        rail_hosts: 0,
         aggregation_nodes: true,
         switch: "quantum-2".into(),
         hca: "connectx-7".into(),

@@ -24,6 +24,7 @@ pub struct File {
     pub master: Option<String>,
     pub traffic: Option<TrafficEntry>,
     pub way: Option<DeliveryEntry>,
+    pub own_host: Option<OwnHostEntry>,
     pub timeline: Option<Vec<Entry>>,
 }
 
@@ -54,6 +55,14 @@ pub struct DeliveryEntry {
     pub per_hop: Option<Time>,
     pub jitter: Option<Time>,
     pub loss: Option<Fraction>,
+}
+
+/// The devices of the exporter's own host.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct OwnHostEntry {
+    pub roce: Option<String>,
+    pub pfc_storm: Option<Time>,
 }
 
 /// Makes the enum of the timeline's entries, and a structure for the keys of each. All have `at`,

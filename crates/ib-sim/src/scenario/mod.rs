@@ -132,6 +132,17 @@ pub struct TimedAction {
     pub action: Action,
 }
 
+/// The exporter's own host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnHost {
+    /// The ports of all its adapters that have a cable.
+    pub ports: Vec<PortId>,
+    /// The name of a RoCE device, which is in no fabric.
+    pub roce: Option<String>,
+    /// From when on this device pauses its switch most of the time.
+    pub pfc_storm: Option<Duration>,
+}
+
 /// A scenario on its fabric: all that a simulation needs.
 #[derive(Clone, Debug)]
 pub struct ResolvedScenario {
@@ -147,6 +158,8 @@ pub struct ResolvedScenario {
     pub delivery: MadDelivery,
     /// The actions, in order of time. Traffic from the start is an action at 0.
     pub actions: Vec<TimedAction>,
+    /// What the exporter's own host is like, if its devices are read, too.
+    pub own_host: Option<OwnHost>,
     /// A sentence for each entry of the timeline, with its time.
     pub descriptions: Vec<(Duration, String)>,
 }

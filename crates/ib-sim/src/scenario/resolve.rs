@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::file::{DeliveryEntry, File, Pattern, TrafficEntry};
+use super::file::{DeliveryEntry, File, OwnHostEntry, Pattern, TrafficEntry};
 use super::index::{EventTime, FabricIndex};
 use super::link_entries::move_cables;
 use super::source::{Lines, Problem};
 use super::timeline::Timeline;
 use super::value::Time;
-use super::{Action, MadDelivery, ResolvedScenario, TimedAction};
+use super::{Action, MadDelivery, OwnHost, ResolvedScenario, TimedAction};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 use crate::rng::Rng;
@@ -75,10 +75,52 @@ pub fn resolve(
     let actions = timeline.take_actions().into_iter();
     let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
     let actions = actions.collect();
+    let own_host = own_host(&timeline, file, &local_ports)?;
+    if let Some((roce, at)) = own_host.iter().find_map(|it| it.roce.as_ref().zip(it.pfc_storm)) {
+        let what = format!("{roce}, a RoCE device of this host, pauses its switch (PFC storm)");
+        descriptions.push(((at, 0), what));
+    }
     descriptions.sort_by_key(|(when, _)| *when);
     let descriptions = descriptions.into_iter();
     let descriptions = descriptions.map(|((at, _), text)| (timeline.scaled(at), text)).collect();
-    Ok(ResolvedScenario { net, local_ports, sm_ports, seed, delivery, actions, descriptions })
+    let pfc_storm = own_host.as_ref().and_then(|it| it.pfc_storm).map(|at| timeline.scaled(at));
+    let own_host = own_host.map(|it| OwnHost { pfc_storm, ..it });
+    Ok(ResolvedScenario {
+        net,
+        local_ports,
+        sm_ports,
+        seed,
+        delivery,
+        actions,
+        own_host,
+        descriptions,
+    })
+}
+
+fn own_host(
+    timeline: &Timeline,
+    file: &File,
+    local: &[PortId],
+) -> Result<Option<OwnHost>, Problem> {
+    let Some(OwnHostEntry { roce, pfc_storm }) = &file.own_host else { return Ok(None) };
+    let (index, lines) = (&timeline.index, timeline.lines);
+    let &[seat] = local else {
+        return Err(lines.problem("own-host", "valid only for a fabric with one plane"));
+    };
+    if let Some(name) = roce
+        && (name.is_empty() || !name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_'))
+    {
+        let problem = format!("{} is not the name of a device, such as mlx5_8", quoted(name));
+        return Err(lines.problem("own-host.roce", problem));
+    }
+    if pfc_storm.is_some() && roce.is_none() {
+        return Err(lines.problem("own-host.pfc-storm", "needs a RoCE device (roce)"));
+    }
+    let nodes = index.machine(index.net.port(seat).node);
+    let ports = index.host_ports.iter().copied();
+    let ports = ports.filter(|port| nodes.contains(&index.net.port(*port).node)).collect();
+    let pfc_storm = pfc_storm.map(|at| at.0);
+    Ok(Some(OwnHost { ports, roce: roce.clone(), pfc_storm }))
 }
 
 /// Checks that every port can have a LID, and every plane be monitored.

@@ -1,5 +1,6 @@
 //! From a scenario's file to a resolved scenario: its fabric, and the overrides.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -14,6 +15,37 @@ use site_config::yaml::Document;
 
 /// The scenario of `demo`: it shows the most in five minutes, and its file is the first one to read.
 const DEMO: &str = include_str!("demo.yml");
+
+/// The sizes of its fabric: with 30,000 hosts it has 182,000 ports. A subnet has no LIDs for more than 47,000 hosts.
+const DEMO_HOSTS: RangeInclusive<u32> = 2..=30_000;
+
+/// What in the text of [`DEMO`] depends on the number of hosts.
+const DEMO_TREE: &str = "levels: 2, hosts: 36, radix: 18, down: 9, up: 6,";
+const DEMO_UPLINK: &str = "leaf-0-1[10]";
+const DEMO_FLAPPING: &str = "leaf-0-2[3]";
+const DEMO_NAMED: [u32; 2] = [14, 28];
+
+/// The built-in scenario for a number of hosts. Up to 36 there are four leaves, if there are as many hosts. A larger
+/// tree has switches of 64 ports, 30 to hosts, 30 up and 4 for the rail host, and from 64 leaves on a third level.
+fn demo_for(hosts: u32) -> String {
+    let (levels, radix, down, up) = match hosts {
+        ..=36 => (2, 18, hosts.div_ceil(4), 6),
+        37..=1920 => (2, 64, 30, 30),
+        _ => (3, 64, 30, 30),
+    };
+    let tree = format!("levels: {levels}, hosts: {hosts}, radix: {radix}, down: {down}, up: {up},");
+    // Hosts of a smaller fabric have the same places in it. Not host-1, which has the master SM.
+    let host = |of_36: u32| match hosts.min(36) * of_36 / 36 {
+        1 => "host-0".to_owned(),
+        host => format!("host-{host}"),
+    };
+    let text = DEMO.replace(DEMO_TREE, &tree);
+    let text = text.replace(DEMO_UPLINK, &format!("leaf-0-1[{}]", down + 1));
+    let text = text.replace(DEMO_FLAPPING, &host(20));
+    DEMO_NAMED.iter().fold(text, |text, &named| {
+        text.replace(&format!(": host-{named}\n"), &format!(": {}\n", host(named)))
+    })
+}
 
 /// Why a scenario cannot be resolved, in one line: the file or the override, the line, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -146,9 +178,19 @@ impl Scenario {
         Ok(Scenario { name: name.to_owned(), folder: PathBuf::new(), file, lines })
     }
 
-    /// The built-in scenario.
-    pub fn demo() -> Result<Scenario, ScenarioError> {
-        Scenario::parse("demo.yml", DEMO)
+    /// The built-in scenario, on a fabric with this many hosts, by default 36.
+    pub fn demo(hosts: Option<u32>) -> Result<Scenario, ScenarioError> {
+        match hosts {
+            None => Scenario::parse("demo.yml", DEMO),
+            Some(hosts) if DEMO_HOSTS.contains(&hosts) => {
+                Scenario::parse("demo.yml", &demo_for(hosts))
+            }
+            Some(hosts) => {
+                let (least, most) = (DEMO_HOSTS.start(), DEMO_HOSTS.end());
+                let problem = format!("{hosts} is not between {least} and {most}");
+                Err(bad_override("--hosts", &problem))
+            }
+        }
     }
 
     /// What it shows, in a sentence; empty if the file does not say.

@@ -37,7 +37,16 @@ fn scenario(net: Net, actions: Vec<TimedAction>) -> ResolvedScenario {
     let delay = Duration::from_micros(20);
     let delivery = MadDelivery { round_trip: delay, per_hop: delay, jitter: delay, loss: 0.0 };
     let descriptions = Vec::new();
-    ResolvedScenario { net, local_ports, sm_ports, seed: 1, delivery, actions, descriptions }
+    ResolvedScenario {
+        net,
+        local_ports,
+        sm_ports,
+        seed: 1,
+        delivery,
+        actions,
+        own_host: None,
+        descriptions,
+    }
 }
 
 impl Bench {

@@ -82,6 +82,25 @@ impl ReadContext {
     }
 }
 
+/// Where the devices of a host come from: its kernel, or a simulation.
+pub trait DeviceSource: Send {
+    /// See [`HostReader::read`].
+    fn read(&mut self) -> HostSnapshot;
+
+    /// See [`HostReader::refresh`].
+    fn refresh(&mut self, device: Option<&str>);
+}
+
+impl DeviceSource for HostReader {
+    fn read(&mut self) -> HostSnapshot {
+        HostReader::read(self)
+    }
+
+    fn refresh(&mut self, device: Option<&str>) {
+        HostReader::refresh(self, device);
+    }
+}
+
 /// Reads all devices of a host, which it holds open.
 pub struct HostReader {
     sysfs: PathBuf,

@@ -4,6 +4,13 @@ use serde::Deserialize;
 
 use super::{MOST_HOSTS, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range};
 
+/// The adapters of a rail host: one for each of eight GPUs.
+const RAILS: u32 = 8;
+/// The most rail hosts: then they alone need a quarter of the LIDs.
+const MOST_RAIL_HOSTS: u64 = 1536;
+/// The ports of the largest switches (Quantum-2, in 32 cages).
+const LARGEST_SWITCH: u8 = 64;
+
 /// A fat tree.
 ///
 /// With two levels: leaves with `down` hosts and `up` uplinks, and as many spines as the uplinks
@@ -14,6 +21,8 @@ use super::{MOST_HOSTS, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, 
 /// are called `host-N`, `leaf-POD-N`, `agg-POD-J` and `core-J-N`.
 ///
 /// With more than one plane switches are called `p0-leaf-0-1` and adapters `host-3-mlx5_0`.
+///
+/// Rail hosts have eight adapters, `gpu-0-mlx5_0` to `gpu-0-mlx5_7`, in turn at the leaves, behind the uplinks.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "docs/dev/scenarios.md describes the keys")]
@@ -26,6 +35,8 @@ pub struct FatTree {
     /// Ports of each adapter, each at another leaf. A host's leaves are adjacent.
     pub ports: u8,
     pub planes: u8,
+    /// Additional hosts with [`RAILS`] adapters.
+    pub rail_hosts: u32,
     /// At an additional port of each switch, such as port 41 of a Quantum and 65 of a Quantum-2.
     pub aggregation_nodes: bool,
     pub switch: String,
@@ -42,6 +53,7 @@ impl Default for FatTree {
             up: None,
             ports: 1,
             planes: 1,
+            rail_hosts: 0,
             aggregation_nodes: false,
             switch: "quantum-2".into(),
             hca: "connectx-7".into(),
@@ -51,7 +63,8 @@ impl Default for FatTree {
 
 impl FatTree {
     /// The same tree with another number of hosts. With two levels the leaves keep their number of hosts and
-    /// uplinks, and switches get as many ports as needed to connect every leaf with every spine.
+    /// uplinks, and switches get as many ports as needed to connect every leaf with every spine. If no switch has that
+    /// many, the tree gets a third level.
     #[must_use]
     pub fn with_hosts(self, hosts: u32) -> FatTree {
         if self.levels != 2 {
@@ -59,7 +72,13 @@ impl FatTree {
         }
         let (down, up) = (self.leaf_down(), self.leaf_up());
         let leaves = u64::from(hosts).div_ceil(u64::from(down).max(1)) * u64::from(self.ports);
-        let needed = leaves.max(u64::from(down) + u64::from(up)).min(RADIX.1) as u8;
+        if leaves > RADIX.1 {
+            let radix = self.radix.max(LARGEST_SWITCH);
+            return FatTree { levels: 3, hosts, radix, down: Some(down), up: Some(up), ..self };
+        }
+        let rails = u64::from(self.rail_hosts.saturating_mul(RAILS)).div_ceil(leaves.max(1));
+        let leaf_ports = u64::from(down) + u64::from(up) + rails;
+        let needed = leaves.max(leaf_ports).min(RADIX.1) as u8;
         let radix = self.radix.max(needed);
         FatTree { hosts, radix, down: Some(down), up: Some(up), ..self }
     }
@@ -74,7 +93,7 @@ impl FatTree {
 
     /// Builds it.
     pub fn build(&self) -> Result<Net, ShapeError> {
-        let Self { radix, hosts, ports, planes, .. } = *self;
+        let Self { radix, hosts, ports, planes, rail_hosts, .. } = *self;
         let (down, up) = (self.leaf_down(), self.leaf_up());
         let mut builder = ShapeBuilder::new(&self.switch, &self.hca)?;
         in_range("levels", self.levels, (2, 3))?;
@@ -84,17 +103,24 @@ impl FatTree {
         in_range("up", up, (1, RADIX.1))?;
         in_range("ports", ports, (1, 8))?;
         in_range("planes", planes, (1, 16))?;
+        in_range("rail-hosts", rail_hosts, (0, MOST_RAIL_HOSTS))?;
         in_radix("a leaf (down + up)", u64::from(down) + u64::from(up), radix)?;
+        if rail_hosts > 0 && planes > 1 {
+            return Err(ShapeError::new("rail-hosts", "rail-hosts needs planes: 1".into()));
+        }
         let mut adapters = vec![Vec::new(); usize::from(planes)];
         for host in 0..hosts {
             for plane in 0..planes {
                 adapters[usize::from(plane)].push(builder.host(host, plane, planes, ports)?);
             }
         }
+        let rails = (0..rail_hosts).flat_map(|host| (0..RAILS).map(move |rail| (host, rail)));
+        let rails = rails.map(|(host, rail)| builder.rail(host, rail));
+        let rails = rails.collect::<Result<Vec<_>, _>>()?;
         for (plane, adapters) in adapters.iter().enumerate() {
             let prefix = if planes == 1 { String::new() } else { format!("p{plane}-") };
             let builder = &mut builder;
-            let mut plane = Plane { tree: self, prefix, adapters, builder };
+            let mut plane = Plane { tree: self, prefix, adapters, rails: &rails, builder };
             let built = if self.levels == 2 { plane.two_levels() } else { plane.three_levels() };
             built?;
         }
@@ -107,6 +133,7 @@ struct Plane<'a> {
     tree: &'a FatTree,
     prefix: String,
     adapters: &'a [NodeId],
+    rails: &'a [NodeId],
     builder: &'a mut ShapeBuilder,
 }
 
@@ -128,7 +155,7 @@ impl Plane<'_> {
                 self.builder.connect(*leaf, spines[spine])?;
             }
         }
-        Ok(())
+        self.connect_rails(&leaves)
     }
 
     fn three_levels(&mut self) -> Result<(), ShapeError> {
@@ -159,7 +186,7 @@ impl Plane<'_> {
                 self.builder.connect(*agg, cores_of[a % groups * cores + core])?;
             }
         }
-        Ok(())
+        self.connect_rails(&leaves)
     }
 
     /// The same hosts are at as many leaves as an adapter has ports.
@@ -188,15 +215,32 @@ impl Plane<'_> {
         Ok(())
     }
 
+    /// At the ports behind the uplinks. Neighboring rails are at different leaves, if there are as many.
+    fn connect_rails(&mut self, leaves: &[NodeId]) -> Result<(), ShapeError> {
+        let (down, up) = (self.tree.leaf_down(), self.tree.leaf_up());
+        let ports =
+            u64::from(down) + u64::from(up) + self.rails.len().div_ceil(leaves.len()) as u64;
+        in_radix("a leaf (down + up + rails)", ports, self.tree.radix)?;
+        for (rail, leaf) in self.rails.iter().zip(leaves.iter().cycle()) {
+            self.builder.connect(*rail, *leaf)?;
+        }
+        Ok(())
+    }
+
     /// Checks that any two switches have a switch above in common, and so a path up and then down. Uplinks
     /// go to neighbors in the ring of the switches above, so each has to reach more than half of them.
     fn check_paths(&self, what: &str, uplinks: usize, above: usize) -> Result<(), ShapeError> {
         if 2 * uplinks > above {
             return Ok(());
         }
+        let remedy = if self.tree.levels == 2 {
+            "levels: 3, more uplinks (up)"
+        } else {
+            "more hosts per leaf (down)"
+        };
         let problem = format!(
             "{} hosts are too many: with {uplinks} uplinks to {above} switches, two {what} may have \
-             no common switch above; use levels: 3, more uplinks (up) or a larger radix",
+             no common switch above; use {remedy} or a larger radix",
             self.adapters.len()
         );
         Err(ShapeError { key: "hosts", ..problem.into() })

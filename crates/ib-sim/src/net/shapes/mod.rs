@@ -167,6 +167,12 @@ impl ShapeBuilder {
         self.add(self.hca, id, description, ports)
     }
 
+    /// One of several adapters of a host that are all in one fabric.
+    fn rail(&mut self, host: u32, rail: u32) -> Result<NodeId, ShapeError> {
+        let (id, name) = (format!("gpu-{host}-mlx5_{rail}"), format!("gpu-{host} mlx5_{rail}"));
+        self.add(self.hca, id, name, 1)
+    }
+
     fn add(
         &mut self,
         model: &'static DeviceModel,

@@ -18,6 +18,7 @@ fn fat_tree(levels: u8, radix: u8, hosts: u32, down: u8, up: u8) -> FatTree {
         up: Some(up),
         ports: 1,
         planes: 1,
+        rail_hosts: 0,
         aggregation_nodes: false,
         switch: "quantum".into(),
         hca: "connectx-6".into(),
@@ -186,6 +187,45 @@ fn planes_share_hosts_only() {
         .map(|plug| net.label(net.port(plug).cable.unwrap()))
         .collect();
     assert_eq!(peers, ["p1-leaf-0-2[3]", "p1-leaf-0-3[3]"]);
+}
+
+#[test]
+fn rails_of_a_host_are_at_the_leaves_in_turn() {
+    let shape = FatTree { rail_hosts: 1, ..fat_tree(2, 18, 36, 9, 6) };
+    let net = assert_valid(shape.build(), shape.hosts, 1);
+    let peers: Vec<_> = net.nodes[36..44]
+        .iter()
+        .map(|rail| {
+            let peer = net.port(PortId(rail.first_port + 1)).cable.unwrap();
+            (rail.description.as_str(), net.label(peer))
+        })
+        .collect();
+    assert_eq!(peers[0], ("gpu-0 mlx5_0", "leaf-0-0[16]".to_owned()));
+    assert_eq!(peers[3], ("gpu-0 mlx5_3", "leaf-0-3[16]".to_owned()));
+    assert_eq!(peers[7], ("gpu-0 mlx5_7", "leaf-0-3[17]".to_owned()));
+    // All other cables are the same.
+    let plain = FatTree { rail_hosts: 0, ..shape.clone() }.build().unwrap();
+    assert_eq!(connected(&net), connected(&plain) + 16);
+    let three = FatTree { levels: 3, radix: 64, hosts: 400, ..shape.clone() };
+    assert_valid(three.build(), 400, 1);
+    for (wrong, says) in [
+        (FatTree { radix: 16, ..shape.clone() }, "a leaf (down + up + rails) needs 17 ports, but"),
+        (FatTree { planes: 2, ..shape.clone() }, "rail-hosts needs planes: 1"),
+        (FatTree { rail_hosts: 9999, ..shape }, "rail-hosts is 9999; it must be between 0 and"),
+    ] {
+        let error = wrong.build().expect_err(says).to_string();
+        assert!(error.starts_with(says), "{error}");
+    }
+}
+
+#[test]
+fn more_hosts_make_a_tree_of_three_levels() {
+    let tree = FatTree { radix: 16, ..fat_tree(2, 16, 36, 9, 6) };
+    for (hosts, levels, radix) in [(36, 2, 16), (500, 2, 56), (2286, 2, 254), (2287, 3, 64)] {
+        let tree = tree.clone().with_hosts(hosts);
+        assert_eq!((tree.levels, tree.radix), (levels, radix), "{hosts}");
+        assert_valid(tree.build(), hosts, 1);
+    }
 }
 
 #[test]

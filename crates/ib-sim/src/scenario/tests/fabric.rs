@@ -52,7 +52,7 @@ fn parameters_of_shapes_are_read() {
         })
     );
     let text = "fabric: {fat-tree: {levels: 3, hosts: 9, radix: 8, down: 3, up: 2, ports: 2, \
-                planes: 4, aggregation-nodes: true, switch: quantum, hca: connectx-6}}";
+                planes: 4, rail-hosts: 2, aggregation-nodes: true, switch: quantum, hca: connectx-6}}";
     assert_eq!(
         shaped(text),
         FabricSource::FatTree(FatTree {
@@ -63,6 +63,7 @@ fn parameters_of_shapes_are_read() {
             up: Some(2),
             ports: 2,
             planes: 4,
+            rail_hosts: 2,
             aggregation_nodes: true,
             switch: "quantum".into(),
             hca: "connectx-6".into(),

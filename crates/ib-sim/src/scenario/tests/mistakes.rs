@@ -357,8 +357,8 @@ fn overrides_are_checked() {
         ("", Overrides { hosts: Some(0), ..usual() }, "--hosts: 0 is not between 1 and 49151"),
         (
             "",
-            Overrides { hosts: Some(9000), ..usual() },
-            "--hosts: 9000 hosts are too many: with 8",
+            Overrides { hosts: Some(40_000), ..usual() },
+            "--hosts: 40000 hosts are too many: with 32",
         ),
         (
             "fabric: {back-to-back: {}}",

@@ -216,15 +216,83 @@ fn more_hosts_need_larger_switches() {
 
 #[test]
 fn demo_takes_five_minutes() {
-    let demo = Scenario::demo().unwrap();
+    let demo = Scenario::demo(None).unwrap();
     assert!(!demo.about().is_empty());
     let story = demo.resolve(&Overrides::default()).unwrap();
-    assert_eq!(hosts(&story), 36);
-    assert!(story.descriptions.len() >= 4, "{:?}", story.descriptions);
+    assert_eq!(hosts(&story), 36 + 8);
+    assert_eq!(story.descriptions.len(), 6, "{:?}", story.descriptions);
     assert!(
         story.descriptions.iter().all(|(at, _)| at.as_secs() < 300),
         "{:?}",
         story.descriptions
     );
     assert!(story.actions.is_sorted_by_key(|action| action.at));
+    let host = story.own_host.unwrap();
+    let ports: Vec<String> = host.ports.iter().map(|port| story.net.label(*port)).collect();
+    assert_eq!((ports.len(), ports[0].as_str()), (8, "gpu-0-mlx5_0[1]"));
+    assert_eq!(host.roce.as_deref(), Some("mlx5_8"));
+}
+
+#[test]
+fn demo_has_its_faults_on_a_fabric_of_any_size() {
+    let usual = Scenario::demo(None).unwrap().resolve(&Overrides::default()).unwrap();
+    let times = |story: &ResolvedScenario| -> Vec<_> {
+        story.descriptions.iter().map(|(at, _)| *at).collect()
+    };
+    let sizes = (2..=40).chain([100, 576, 1920, 1921, 5000]);
+    for wanted in sizes {
+        let demo = Scenario::demo(Some(wanted)).unwrap_or_else(|error| panic!("{wanted}: {error}"));
+        let story = demo.resolve(&Overrides::default());
+        let story = story.unwrap_or_else(|error| panic!("{wanted}: {error}"));
+        assert_eq!(hosts(&story), wanted as usize + 8);
+        assert_eq!(times(&story), times(&usual), "{wanted}");
+        let is_level = |id: &str, level: &str| id.starts_with(level);
+        let top = if wanted > 1920 { "core-" } else { "spine-" };
+        assert!(story.net.nodes.iter().any(|node| is_level(&node.id, top)), "{wanted}");
+        let ports = story.net.nodes.iter().map(|node| node.port_count).max().unwrap();
+        assert!(ports <= 64, "{wanted}: a switch of {ports} ports");
+        // The bad cable is one between switches.
+        let bad = story.actions.iter().find_map(|step| match step.action {
+            Action::CorruptBits { port, .. } => Some(port),
+            _ => None,
+        });
+        let far = story.net.port(bad.unwrap()).cable.unwrap();
+        assert_eq!(story.net.node_of(far).kind, NodeKind::Switch, "{wanted}");
+    }
+    assert_eq!(
+        format!(
+            "{:?}",
+            Scenario::demo(Some(36)).unwrap().resolve(&Overrides::default()).unwrap().net
+        ),
+        format!("{:?}", usual.net),
+    );
+    for wanted in [0, 1, 30_001, u32::MAX] {
+        let error = Scenario::demo(Some(wanted)).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, format!("--hosts: {wanted} is not between 2 and 30000"));
+    }
+}
+
+#[test]
+fn own_host_is_checked() {
+    for (text, says) in [
+        ("{roce: ''}", "own-host: roce: \"\" is not the name of a device"),
+        ("{roce: ../x}", "own-host: roce: \"../x\" is not the name of a device, such as mlx5_8"),
+        ("{pfc-storm: 2m}", "own-host: pfc-storm: needs a RoCE device (roce)"),
+        ("{storm: 2m}", "own-host.storm: unknown key (did you mean \"pfc-storm\"?)"),
+    ] {
+        let parsed = Scenario::parse("x.yml", &format!("seed: 1\nown-host: {text}"));
+        let error = parsed.and_then(|it| it.resolve(&Overrides::default())).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("x.yml: line 2: {says}")), "{error}");
+    }
+    let planes = "fabric: {fat-tree: {planes: 2}}\nown-host: {}";
+    let error = Scenario::parse("x.yml", planes).unwrap().resolve(&Overrides::default());
+    let says = "x.yml: line 2: own-host: valid only for a fabric with one plane";
+    assert_eq!(error.unwrap_err().to_string(), says);
+    // The times are sped up.
+    let storm = Scenario::parse("x.yml", "own-host: {roce: mlx5_1, pfc-storm: 2m}").unwrap();
+    let faster = Overrides { speedup: 4.0, ..Overrides::default() };
+    let story = storm.resolve(&faster).unwrap();
+    let host = story.own_host.unwrap();
+    assert_eq!((host.pfc_storm, host.ports.len()), (Some(Duration::from_secs(30)), 1));
+    assert_eq!(story.descriptions[0].0, Duration::from_secs(30));
 }

@@ -1,5 +1,9 @@
 //! `demo`: monitors a simulated fabric and serves its metrics.
 
+mod browser;
+mod own_host;
+mod roce;
+
 use std::convert::Infallible;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -10,8 +14,8 @@ use clap::{Arg, Args};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
-    WebOptions,
+    CollectorOptions, FabricOptions, HistoryOptions, HostOptions, LogLevel, LogOptions, Options,
+    ProcessOptions, WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
 use fabric_dumps::Format;
@@ -24,18 +28,20 @@ use site_config::units::ByteSize;
 
 use super::Fatal;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
+use browser::Browser;
+use own_host::SimulatedHost;
 
 const EXAMPLES: &str = "\
 Examples:
-  fabric-exporter demo
+  fabric-exporter demo --open
   fabric-exporter demo --speedup 10 --clock 10
+  fabric-exporter demo --hosts 5000
   fabric-exporter demo --topology my-fabric.topo    # written by ibnetdiscover
   fabric-exporter demo --hosts 500 --scenario tests/scenarios/bad-cable.yml
 
 Then run \"fabric-exporter links --url http://127.0.0.1:10315\". Ctrl-C stops the demo.";
 
-/// The least number of hosts with which all nodes of the built-in scenario exist.
-const FEWEST_HOSTS: u32 = 29;
+const TOUR: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/tour.md");
 
 /// The arguments of `demo`. Those of `serve` have other defaults here, and no device is used.
 #[derive(Args, Debug)]
@@ -54,8 +60,8 @@ const FEWEST_HOSTS: u32 = 29;
 pub struct DemoArgs {
     /// YAML file with a fabric and a timeline of faults
     ///
-    /// The built-in scenario has a bad cable, a flapping link, a slow receiver, a reboot and cleared counters. With
-    /// --topology the default is traffic without faults.
+    /// The built-in scenario has a bad cable, a flapping link, a slow receiver, a PFC storm, a reboot and cleared
+    /// counters. With --topology the default is traffic without faults.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Use the fabric of a dump or of an ibsim file
@@ -66,7 +72,7 @@ pub struct DemoArgs {
     topology: Option<PathBuf>,
     /// Number of hosts [default: as in the scenario]
     ///
-    /// Only for fabrics that are fat trees. The built-in scenario needs at least 29.
+    /// From 2 to 30000 for the built-in scenario. Only for fabrics that are fat trees; large ones get three levels.
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
     /// Play the events of the scenario X times as fast
@@ -79,6 +85,11 @@ pub struct DemoArgs {
     /// From 1 to 100. Speeds up events, counters and sweeps; timestamps run ahead of real time.
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
+    /// Open the pages in a browser
+    ///
+    /// With xdg-open, or with the command in the environment variable BROWSER.
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     fabric: FabricOptions,
     #[command(flatten)]
@@ -129,22 +140,23 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         (None, Some(path)) => {
             Scenario::parse(&path.display().to_string(), "about: Traffic without faults")
         }
-        (None, None) => Scenario::demo(),
+        (None, None) => Scenario::demo(args.hosts),
     };
+    let is_built_in = args.scenario.is_none() && args.topology.is_none();
     let (topology, converted) = topology(args.topology)?;
-    let overrides = Overrides { fabric: topology, hosts: args.hosts, speedup: args.speedup };
+    // The built-in scenario has them already.
+    let hosts = args.hosts.filter(|_| !is_built_in);
+    let overrides = Overrides { fabric: topology, hosts, speedup: args.speedup };
     let scenario = scenario.map_err(Fatal::usage)?;
-    let built_in = args.scenario.is_none() && overrides.fabric.is_none();
-    if built_in && overrides.hosts.is_some_and(|hosts| hosts < FEWEST_HOSTS) {
-        let problem = format!("the built-in scenario needs at least {FEWEST_HOSTS} hosts");
-        return Err(Fatal::usage(format!("--hosts: {problem}")));
-    }
     let resolved = scenario.resolve(&overrides).map_err(Fatal::usage)?;
     drop(converted);
     // Before the temporary folder is made: an early signal must not leave it behind.
     let signals = ShutdownSignals::install()?;
+    let browser = args.open.then(Browser::prepare);
     let (history, folder) =
         if args.no_history { (args.history, None) } else { with_history(args.history) };
+    let fabric =
+        args.fabric.over(FabricOptions { interval: "5s".parse().ok(), ..FabricOptions::default() });
     let options = Options {
         web: args.web.over(WebOptions {
             listen_address: Some(vec!["127.0.0.1:10315".into()]),
@@ -153,11 +165,17 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         process: args.process,
         history,
         log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
-        fabric: args
-            .fabric
-            .over(FabricOptions { interval: "5s".parse().ok(), ..FabricOptions::default() }),
-        // Without this host's own devices.
-        collector: CollectorOptions { host: Some(false), ..CollectorOptions::default() },
+        // The simulated devices have no events. Those of the real host are not read.
+        host: HostOptions {
+            interval: fabric.interval,
+            events: Some(false),
+            ..HostOptions::default()
+        },
+        fabric,
+        collector: CollectorOptions {
+            host: Some(resolved.own_host.is_some()),
+            ..CollectorOptions::default()
+        },
         ..Options::default()
     };
     let mut settings = Settings::load(options, None).map_err(Fatal::usage)?;
@@ -165,7 +183,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let about = scenario.about().to_owned();
     let mut daemon = Daemon::new(&settings)?;
     daemon.temporary = folder.as_ref().map(TempDir::path);
-    run_daemon(daemon, resolved, &about, args.clock, signals)
+    run_daemon(daemon, resolved, &about, args.clock, browser, signals)
 }
 
 /// Sets the help of an option that has another default here.
@@ -206,12 +224,14 @@ fn run_daemon(
     mut scenario: ResolvedScenario,
     about: &str,
     speed: u32,
+    browser: Option<Browser>,
     signals: ShutdownSignals,
 ) -> Result<(), Fatal> {
     let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings);
     let nodes = &scenario.net.nodes;
     let switches = nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
+    let own_host = scenario.own_host.take();
     let begin = format!(
         "\n{about}Simulated fabric: {switches} switches, {} HCAs. Open in a browser:\n",
         nodes.len() - switches
@@ -219,23 +239,30 @@ fn run_daemon(
     // The simulation takes the scenario; its flows are too many for a copy.
     let descriptions = std::mem::take(&mut scenario.descriptions);
     // The scenario starts with this clock.
-    let clock = SimClock::Real(Clock::accelerated(speed));
+    let clock = Clock::accelerated(speed);
     let simulation = share(Simulation::new(scenario));
-    let workers = local_ports
+    let mut workers = local_ports
         .iter()
         .enumerate()
         .map(|(fabric_index, &port)| {
             let (monitor, simulation) = (daemon.monitor(fabric_index)?, simulation.clone());
-            let open = move || SimTransport::new(simulation.clone(), port, clock);
+            let open = move || SimTransport::new(simulation.clone(), port, SimClock::Real(clock));
             Ok(Worker {
                 thread: format!("sim-{fabric_index}"),
                 run: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
             })
         })
-        .collect::<Result<_, Fatal>>()?;
+        .collect::<Result<Vec<_>, Fatal>>()?;
+    if let Some((host, own_host)) = settings.host.as_ref().zip(own_host) {
+        let devices = Box::new(SimulatedHost::new(simulation, own_host, clock));
+        workers.push(daemon.host(host, devices, clock, Vec::new()));
+    }
     daemon.run(workers, signals, |addresses| {
         // With a closed pipe the demo still runs.
-        let _ = introduce(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
+        let _ = introduce(&begin, &descriptions, speed, addresses, settings);
+        if let Some((browser, address)) = browser.zip(addresses.first()) {
+            browser.open(&format!("{address}/"));
+        }
     })
 }
 
@@ -245,14 +272,18 @@ fn introduce(
     descriptions: &[(Duration, String)],
     speed: u32,
     addresses: &[String],
-    metrics: &str,
+    settings: &Settings,
 ) -> io::Result<()> {
+    let metrics = &settings.telemetry_path;
     let mut out = BufWriter::new(io::stdout().lock());
     out.write_all(begin.as_bytes())?;
     for address in addresses {
         writeln!(out, "  {address}/          overview and worst links")?;
         writeln!(out, "  {address}/topology  topology")?;
         writeln!(out, "  {address}/events    recorded events")?;
+        if settings.host.is_some() {
+            writeln!(out, "  {address}/host      devices of the host that it runs on")?;
+        }
         writeln!(out, "  {address}{metrics:<9}  metrics for Prometheus")?;
     }
     if !descriptions.is_empty() {
@@ -267,24 +298,8 @@ fn introduce(
         write!(
             out,
             "List suspect links:\n  fabric-exporter links --suspect --url {address}\n\
-             Show error counters:\n  curl -s {address}{metrics} | grep -E \
-             '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nPress \
-             Ctrl-C to stop.\n\n"
+             Tour: {TOUR}\nPress Ctrl-C to stop.\n\n"
         )?;
     }
     out.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn built_in_scenario_needs_its_hosts() {
-        let with_hosts = |hosts| {
-            let overrides = Overrides { hosts: Some(hosts), ..Overrides::default() };
-            Scenario::demo().unwrap().resolve(&overrides).is_ok()
-        };
-        assert!(with_hosts(FEWEST_HOSTS) && !(1..FEWEST_HOSTS).any(with_hosts));
-    }
 }

@@ -1,0 +1,164 @@
+//! The own host of a demo: its InfiniBand devices are adapters of the simulated fabric, with the counters that sweeps
+//! read there, too; its RoCE device has counters of its own.
+
+use std::sync::Arc;
+
+use ib_mad::clock::Clock;
+use ib_mad::counter::{CounterKind, TABLE};
+use ib_mad::{Moment, Reading};
+use ib_sim::net::PortId;
+use ib_sim::scenario::OwnHost;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SharedSimulation, lock};
+use rdma_host::model::{
+    Device, DeviceInfo, HostSnapshot, HwName, HwReading, IpoibMode, Netdev, Port, Sensor,
+    hw_counter,
+};
+use rdma_host::reader::DeviceSource;
+
+use super::roce::Roce;
+
+/// Counters of mlx5's queues that are 0 on a good network (kernel: drivers/infiniband/hw/mlx5/counters.c).
+const QUEUE_ERRORS: [&str; 6] = [
+    "duplicate_request",
+    "implied_nak_seq_err",
+    "local_ack_timeout_err",
+    "out_of_buffer",
+    "out_of_sequence",
+    "packet_seq_err",
+];
+/// IPoIB with the largest MTU of a datagram: 4 KiB without its header.
+const IPOIB_MTU: u64 = 4092;
+
+/// The devices of the exporter's host.
+pub struct SimulatedHost {
+    simulation: SharedSimulation,
+    clock: Clock,
+    /// The ports of its adapters, in the order of the devices.
+    ports: Vec<PortId>,
+    roce: Option<Roce>,
+}
+
+impl SimulatedHost {
+    /// The host of a scenario.
+    pub fn new(simulation: SharedSimulation, own_host: OwnHost, clock: Clock) -> Self {
+        let OwnHost { ports, roce, pfc_storm } = own_host;
+        let description =
+            |port: &PortId| lock(&simulation).net().node_of(*port).description.clone();
+        let host = ports.first().map(description).unwrap_or_default();
+        let host = host.split(' ').next().unwrap_or_default();
+        let roce = roce.map(|name| Roce::new(host, &name, pfc_storm));
+        SimulatedHost { simulation, clock, ports, roce }
+    }
+}
+
+impl DeviceSource for SimulatedHost {
+    fn read(&mut self) -> HostSnapshot {
+        let anchor = self.clock.anchor();
+        let mut simulation = lock(&self.simulation);
+        let now = self.clock.now();
+        simulation.advance(now);
+        let ports = self.ports.iter().enumerate();
+        let mut devices: Vec<Device> =
+            ports.map(|(index, &port)| device(&simulation, port, index, now)).collect();
+        drop(simulation);
+        devices.extend(self.roce.iter().map(|roce| roce.device(now)));
+        devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        HostSnapshot {
+            anchor,
+            began: now,
+            ended: self.clock.now(),
+            devices,
+            excluded: 0,
+            problem: None,
+        }
+    }
+
+    /// Nothing is cached.
+    fn refresh(&mut self, _device: Option<&str>) {}
+}
+
+/// An adapter as mlx5 exposes it.
+fn device(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> Device {
+    let node = simulation.net().node_of(port);
+    // As in the NodeDescription, if that has the name of a device.
+    let name = node.description.split_once(' ').map(|(_, device)| device.to_owned());
+    let [major, minor, subminor] = node.model.firmware;
+    let info = DeviceInfo {
+        guid: Some(node.guid),
+        system_guid: Some(node.system_guid),
+        node_type: "ca".into(),
+        description: node.description.clone(),
+        firmware: format!("{major}.{minor}.{subminor:04}"),
+        hardware: "0".into(),
+        // As in GeneralInfo.
+        board: format!("MT_{:010}", node.device_id),
+        hca_type: format!("MT{}", node.device_id),
+        driver: "mlx5_core".into(),
+        is_virtual: false,
+    };
+    Device {
+        name: name.unwrap_or_else(|| format!("mlx5_{index}")).into(),
+        instance: Some(index as u64),
+        info: Arc::new(info),
+        is_readable: true,
+        ports: vec![ib_port(simulation, port, index, now)],
+        hw: HwReading::default(),
+        sensors: asic(49.0 + index as f64),
+        unreadable_files: 0,
+    }
+}
+
+fn ib_port(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> Port {
+    let state = simulation.port(port);
+    let is_up = state.trained.is_some();
+    let mut reading = Reading::empty(now);
+    for row in TABLE.iter().filter(|row| !row.sysfs_files.is_empty()) {
+        // Only those of traffic have 64 bits (kernel: drivers/infiniband/core/sysfs.c).
+        let mut fields = row.fields.iter();
+        let field = if row.kind == CounterKind::Traffic { fields.next() } else { fields.last() };
+        let most = field.map_or(u64::MAX, |field| field.max());
+        let value = simulation.count(port, row.counter).min(most);
+        reading.set(row.counter, value);
+        if value == most {
+            reading.stuck.insert(row.counter);
+        }
+    }
+    Port {
+        number: simulation.net().port(port).number,
+        at: now,
+        link_layer: "InfiniBand".into(),
+        state: Some(state.state),
+        physical_state: Some(state.physical_state()),
+        rate: Some(state.bytes_per_second()).filter(|rate| *rate > 0),
+        width: state.trained.map(|(width, _)| width),
+        speed: state.trained.map(|(_, speed)| speed),
+        lid: Some(state.lid).filter(|lid| lid.is_unicast()),
+        sm_lid: Some(simulation.sm_lid(port)).filter(|lid| lid.is_unicast()),
+        reading,
+        hw: hw(QUEUE_ERRORS.iter().map(|&file| (file, 0))),
+        cm: None,
+        netdevs: vec![Netdev {
+            name: format!("ib{index}").into(),
+            ipoib: Some(IpoibMode::Datagram),
+            operstate: (if is_up { "up" } else { "down" }).into(),
+            mtu: Some(IPOIB_MTU),
+            carrier_changes: Some(1),
+            ethernet: Vec::new(),
+            module: None,
+        }],
+    }
+}
+
+/// Counters of `hw_counters`.
+pub(super) fn hw(counters: impl Iterator<Item = (&'static str, u64)>) -> HwReading {
+    let name = |file: &str| HwName { file: file.into(), row: hw_counter::find(file) };
+    let (names, values): (Vec<_>, _) =
+        counters.map(|(file, value)| (name(file), Some(value))).unzip();
+    HwReading { names: names.into(), values }
+}
+
+/// The temperature of an adapter.
+pub(super) fn asic(celsius: f64) -> Vec<Sensor> {
+    vec![Sensor { label: "asic".into(), celsius, critical: Some(105.0) }]
+}
