@@ -181,7 +181,7 @@ families! {
         "Always 1. The label external_url is the value of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
         => |state, out| out.required_label("external_url", state.external_url).value(1);
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
-        "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If a read fails, the previous content stays in use."
+        "Unix time of the latest successful read of a site file. Label file: maintenance (read at each sweep), node_name_map, m_key or vs_key (at each discovery). If a read fails, the previous content stays in use."
         => |state, out| state.each(out, |it, out| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             out.label("file", kind.label()).float_if_known(read);
         });
@@ -220,7 +220,7 @@ families! {
 
 const SHARDS: Family = family!(
     "fabric_exporter_shards" Gauge ["index"]
-    "Number of shards into which scrapes divide the fabrics (?shard=K/N), in the response of each shard. Label index: K. 1 without shards."
+    "Number of shards N of a scrape with ?shard=K/N; label index is K. 1 without shards."
 );
 
 /// The families of the exporter itself.

@@ -210,10 +210,10 @@ macro_rules! counters {
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
         [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]
-        "Data sent on all virtual lanes, in bytes (the device counts words of 4 bytes): with packet headers and possibly packets with errors, without delimiters, VCRC and link packets.";
+        "Data sent on all virtual lanes, in bytes (the device counts words of 4 bytes). Includes packet headers and may include packets with errors; excludes delimiters, VCRC and link packets.";
     RcvData "PortRcvData" "receive_bytes" Traffic x 4
         [extended(16, Nothing), classic(28, 32)] ["port_rcv_data", "port_rcv_data_64"]
-        "Data received on all virtual lanes, in bytes (the device counts words of 4 bytes): with packet headers and possibly packets with errors, without delimiters, VCRC and link packets.";
+        "Data received on all virtual lanes, in bytes (the device counts words of 4 bytes). Includes packet headers and may include packets with errors; excludes delimiters, VCRC and link packets.";
     XmitPkts "PortXmitPkts" "transmit_packets" Traffic x 1
         [extended(24, Nothing), classic(32, 32)] ["port_xmit_packets", "port_xmit_packets_64"]
         "Packets sent on all virtual lanes, without link packets.";

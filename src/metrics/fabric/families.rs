@@ -385,7 +385,7 @@ families! {
         "Lower bound of the time that flaps kept the link down: from the first to the last sweep that saw it down. Added when the link is up again and both ends have been read."
         => |link, samples| samples.seconds(link.assessment.outages.down.least.as_secs_f64());
     "infiniband_link_down_max_seconds" Counter LINK_LABELS
-        "Upper bound of the time that flaps kept the link down: from the last sweep that saw it up to the first that saw it up again. A flap between two sweeps adds one interval."
+        "Upper bound of the time that flaps kept the link down: from the last sweep before the flap to the first one after it. A flap between two sweeps adds one interval."
         => |link, samples| samples.seconds(link.assessment.outages.down.most.as_secs_f64());
     "infiniband_link_expected_down_seconds" Counter LINK_LABELS
         "Lower bound of the time that expected outages kept the link down: from the first to the last sweep that saw it down. Absent if there were none."
@@ -476,7 +476,7 @@ families! {
             }
         };
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
-        "Pre-FEC bit error ratio of the bits received at this port: between the latest two reads of its registers or, without these, over the latest 2 to 4 minutes of the FEC counters. Absent while these are saturated (reason counter_saturated); pages and API then show the last known ratio."
+        "Pre-FEC bit error ratio of the bits received at this port: between the latest two reads of its registers or, if these are not read, over the latest 2 to 4 minutes of its FEC counters. Absent while the FEC counters are saturated (reason counter_saturated); pages and API then show the last known ratio."
         => |port, samples| {
             let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
             samples.float_if_known(pre_fec.filter(|it| !it.stale).map(|it| it.ratio));
