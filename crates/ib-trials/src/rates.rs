@@ -35,10 +35,10 @@ ib_mad::labeled_enum! {
     /// Something that happens in the long run.
     #[derive(PartialOrd, Ord)]
     pub enum Event {
-        HostReboot, "host reboot", "Away for 2 to 15 minutes; counters start at 0, the link trains once or twice.";
-        HostOff, "host switched off", "Away for 1 to 48 hours.";
+        HostReboot, "host reboot", "Down for 2 to 15 minutes; counters start at 0, the link trains once or twice.";
+        HostOff, "host switched off", "Down for 1 to 48 hours.";
         SwitchReboot, "switch reboot", "All its links are down for 2 to 12 minutes; counters start at 0.";
-        DriverReload, "driver reload", "The host takes its link down for 5 to 40 s. Counters stay; only the switch counts it.";
+        DriverReload, "driver reload", "The host takes its link down for 5 to 40 s. Its counters are kept; only the switch counts the link down.";
         Maintenance, "maintenance", "In the maintenance file: the cable is unplugged for 1 to 40 minutes.";
         Reseat, "reseating", "Not in the maintenance file: the cable is unplugged for 10 to 200 s.";
         LongReseat, "long reseating", "Not in the maintenance file: the cable is unplugged for 5 to 30 minutes.";
@@ -48,7 +48,7 @@ ib_mad::labeled_enum! {
         ImpossibleValue, "impossible value", "A counter shows 2^64 - 40 for 1 to 4 sweeps.";
         Congestion, "congestion", "A host is slow for 10 to 180 minutes: its switch port waits 10 to 90% of the time.";
         Overruns, "buffer overruns", "Congestion in which the receiver also drops packets under load.";
-        SmFailover, "SM failover", "Another subnet manager takes over: new SM LID, a discovery, 30 to 90 s without one.";
+        SmFailover, "SM failover", "Another subnet manager takes over after 30 to 90 s without a master: new SM LID, a discovery.";
         Burst, "burst", "10 to 10,000 symbol errors at one end within a second.";
         SmallBurst, "small burst", "2 to 20 symbol errors at one end within a second.";
         Retraining, "retraining", "The link retrains once without going down.";
@@ -120,7 +120,7 @@ pub const RATES: [Rate; Event::ALL.len()] = [
         Event::SingleFlap,
         1.8e-4,
         Per::Cable,
-        "one flap per 48 s of more than 10 million optical links (arXiv 2026, second-hand)",
+        "one flap every 48 s among more than 10 million optical links (arXiv 2026, second-hand)",
     ),
     rate(
         Event::Dying,
@@ -128,7 +128,7 @@ pub const RATES: [Rate; Event::ALL.len()] = [
         Per::Cable,
         "0.057% of links a month (Alibaba HPN, SIGCOMM 2024, second-hand)",
     ),
-    rate(Event::FlappingCable, 1.9e-5, Per::Cable, "as dying cables: assumption"),
+    rate(Event::FlappingCable, 1.9e-5, Per::Cable, "assumption: as dying cables"),
     rate(Event::LaneLoss, 1.0e-5, Per::Cable, ASSUMED),
 ];
 

@@ -169,9 +169,9 @@ impl Report<'_> {
         let (watch, watch_days) = self.up_to_half(|class| class.false_watch);
         let mut rows = vec![
             ("verdict bad", Tally::sum(&self.tally.false_bad), days),
-            ("verdict bad, cables up to half of the limit", bad, bad_days),
+            ("verdict bad, BER up to half of the limit", bad, bad_days),
             ("verdict watch", Tally::sum(&self.tally.false_watch), days),
-            ("verdict watch, cables up to half of the limit", watch, watch_days),
+            ("verdict watch, BER up to half of the limit", watch, watch_days),
         ];
         let others = Rule::ALL.into_iter().zip(self.tally.others);
         rows.extend(others.map(|(rule, count)| {
@@ -293,7 +293,7 @@ impl Report<'_> {
         for (has_powers, which) in [(true, "with"), (false, "without")] {
             let share = self.helped_by_shares(has_powers, |trial| trial.first_right);
             row(
-                &format!("the repair helps, on links {which} optical powers"),
+                &format!("the repair helps, on links {which} optical power readings"),
                 "at least 80%".into(),
                 percent(share),
                 share >= FIRST_RIGHT,
@@ -348,21 +348,21 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "\nThe verdict was `unknown` for {} of the time. There were {} flaps; the evaluator \
-             counted {}. A link down counts as a reboot, or is not seen, if a tool clears the counters before the next \
+             counted {}. It misses a flap, or takes it for a reboot, if a tool clears the counters before the next \
              sweep.\n",
             percent(tally.unknown_seconds as f64 / DAY / days.max(1.0)),
             number(tally.flaps as f64),
             number(tally.counted_flaps as f64)
         );
         for (what, counts) in [
-            ("`bad`", &tally.false_bad),
-            ("`watch`", &tally.false_watch),
-            ("`bad`, held too long,", &tally.stale_bad),
+            ("False `bad`", &tally.false_bad),
+            ("False `watch`", &tally.false_watch),
+            ("`bad` held too long", &tally.stale_bad),
         ] {
             causes(page, what, counts);
         }
         page.push_str(
-            "False verdicts by the constant bit error ratio of a cable in its worse direction, as a multiple of the limit.\n\n\
+            "False verdicts by the constant bit error ratio of a cable in its worse direction, as a multiple of the limit:\n\n\
              | times the limit | cable-days | false `bad` | per million | false `watch` | per million |\n\
              |---|---|---|---|---|---|\n",
         );
@@ -392,7 +392,7 @@ fn causes(page: &mut String, what: &str, counts: &BTreeMap<String, u64>) {
     }
     let _ = writeln!(
         page,
-        "False {what} by reason and by the last event on the cable within a day:\n\n| reason | count |\n|---|---|"
+        "{what}, by reason and by the last event on the cable within a day:\n\n| reason | count |\n|---|---|"
     );
     let mut rows: Vec<(&String, &u64)> = counts.iter().collect();
     rows.sort_by_key(|(text, count)| (std::cmp::Reverse(**count), *text));

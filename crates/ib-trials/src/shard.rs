@@ -129,7 +129,7 @@ fn describe(at: &Loop, cable: usize, link: &LinkAssessment) -> String {
         None => "without an event".to_owned(),
     };
     if worst >= MARGINAL[0].0 {
-        format!("{reason}, {before}, at {worst}x")
+        format!("{reason}, {before}, at {worst} of the limit")
     } else {
         format!("{reason}, {before}")
     }

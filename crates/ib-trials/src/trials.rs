@@ -56,7 +56,7 @@ pub const KINDS: [(Kind, &str, bool); 24] = [
     (Kind::Errors(1000.0, false), "BER 1000x", true),
     (Kind::Errors(2.0, true), "BER 2x, both directions", true),
     (Kind::Errors(10.0, true), "BER 10x, both directions", true),
-    (Kind::Drift, "drifting BER, from 1x on", true),
+    (Kind::Drift, "drifting BER, timed from 1x", true),
     (Kind::Flap(0.5), "flap of 0.5 s", false),
     (Kind::Flap(20.0), "flap of 20 s", false),
     (Kind::Flap(90.0), "flap of 90 s", false),

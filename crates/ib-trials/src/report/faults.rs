@@ -17,8 +17,8 @@ impl Report<'_> {
     pub(super) fn detection(&self, page: &mut String) {
         page.push_str(
             "## Detection\n\n![Faults with the verdict bad by time](pictures/trust-detection.svg)\n\n\
-             Share of injected faults with the expected verdict (95% lower bound for 24 hours), and the time until \
-             half and until 95% of them had it.\n\n\
+             Share of injected faults (BER 2x: at twice the limit) with the expected verdict (95% lower bound for 24 \
+             hours), and the time until half and until 95% of them had it.\n\n\
              | fault | sweep | expected | faults | 10 min | 1 h | 24 h | half | 95% |\n|---|---|---|---|---|---|---|---|---|\n",
         );
         for (kind, (_, name, is_bad)) in KINDS.iter().enumerate() {
@@ -74,7 +74,7 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "\nIn these runs, the cables without an injected fault got {} false alarms. NVSentinel and gpud run on hosts and \
-             see no cable between switches.\n",
+             cannot see cables between switches.\n",
             self.tally.bystanders
         );
     }
@@ -82,11 +82,11 @@ impl Report<'_> {
     /// Detection at twice the limit by speed, and the best that is possible.
     fn speeds(&self, page: &mut String) {
         page.push_str(
-            "\nDetection at twice the limit, by speed, and what no rule can do better:\n\n\
+            "\nDetection at twice the limit, by speed, compared with the best that any rule can do:\n\n\
              - *Best possible*: the mean time that a sequential test (CUSUM) needs if it knows both error rates and \
-             has one false alarm in a million days, either on a link at 0.9 of its limit or on one at its limit. The \
-             first time applies to the exporter: `bad` at 0.9 of the limit is a false alarm, `bad` at the limit is \
-             not.\n\
+             has one false alarm in a million days: on a link at 0.9 of its limit (from 0.9x), or at its limit (from \
+             1x). Compare the exporter with the time from 0.9x: `bad` at 0.9 of the limit is a false alarm, `bad` at \
+             the limit is not.\n\
              - *False alarms*: the lower bound of false alarms per day, on a link at 0.9 of its limit, for any rule \
              that finds 99% of the links at twice their limit within 10 minutes (Kullback-Leibler divergence). At \
              EDR, HDR and NDR no such rule can have as few as one false `bad` in a million cable-days, even if only \
@@ -128,11 +128,11 @@ impl Report<'_> {
 
     pub(super) fn repairs(&self, page: &mut String) {
         page.push_str(
-            "## Repair\n\nA technician does the advised repair 8 hours after the fault. If it did not help, a \
-             second attempt follows 9 hours later, with the advice of that time. The advice depends on whether the \
-             modules report optical powers:\n\n\
-             | cause | share | faults without powers | repair helps | by the second attempt | faults with powers | \
-             repair helps | by the second attempt |\n\
+            "## Repair\n\nA technician does the repair that the exporter suggests 8 hours after the fault. If it does not \
+             help, the technician does the repair that it suggests 9 hours later. The suggestion depends on whether \
+             the modules report optical power:\n\n\
+             | cause | share | faults without power readings | first repair helps | first or second helps | \
+             faults with power readings | first repair helps | first or second helps |\n\
              |---|---|---|---|---|---|---|---|\n",
         );
         for (nth, (_, name, share, _)) in CAUSES.iter().enumerate() {
@@ -153,14 +153,15 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "\n\nThe shares are within the ranges of Zhuo et al. (SIGCOMM 2017; Ethernet in data centers, quoted \
-             second-hand). It is an assumption that half of the bad transceivers are only loose. A loose \
-             transceiver, a broken transceiver and a faulty port have the same counters: errors in one direction. \
-             Reseating is right for 50% of all causes; swapping the cable, after errors in both directions, for 25%. \
-             So without optical powers no advice is right for more than 75%. With them it is {:.1}% more for each \
-             tenth of the broken transceivers whose laser is weak. The trials assume {}; to reach 80%, a third would \
-             be needed. If the exporter advised to swap the transceiver wherever the light is normal, it would be \
-             right for 90% of all causes, because the new one is also newly seated. It does not, because that wastes \
-             a transceiver where reseating is enough. No advice helps if a port is faulty and its cable is good.\n",
+             second-hand). We assume that half of the bad transceivers are only loose. A loose transceiver, a \
+             broken transceiver and a faulty port cause the same errors, in one direction. Then the exporter suggests \
+             reseating, which helps with 50% of all causes; after errors in both directions, swapping the cable, \
+             which helps with 25%. So without power readings no suggestion can help with more than 75%. Power \
+             readings reveal weak lasers: for each tenth of the broken transceivers that have one, the share grows by \
+             {:.1} points. The trials assume {}; to reach 80%, a third would be needed. If the exporter suggested a new \
+             transceiver wherever the optical power is normal, it would help with 90% of all causes, because the new \
+             one is also newly seated. It does not, because that wastes a transceiver where reseating is enough. No \
+             repair helps if a port is faulty and its cable is good.\n",
             10.0 * CAUSES[3].2,
             percent(WEAK)
         );
