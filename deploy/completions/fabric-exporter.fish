@@ -61,7 +61,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
@@ -168,7 +168,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
@@ -190,7 +190,7 @@ always\t'Also in a file or pipe'
 never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l suspect -d 'List only suspect links'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l json -d 'Write JSON, in the same order'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l wide -d 'Write all columns in one line'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l wide -d 'Write all columns, one line per row'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -223,7 +223,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand top" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
@@ -290,7 +290,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
@@ -312,7 +312,7 @@ always\t'Also in a file or pipe'
 never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l down -d 'Only nodes that are down: missing or unresponsive'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l json -d 'Write JSON, in the same order'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l wide -d 'Write all columns in one line'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l wide -d 'Write all columns, one line per row'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -357,7 +357,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
@@ -378,7 +378,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -
 always\t'Also in a file or pipe'
 never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l json -d 'Write JSON, in the same order'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l wide -d 'Write all columns in one line'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l wide -d 'Write all columns, one line per row'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -404,7 +404,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r
@@ -486,7 +486,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "link" -d 'Show the events of a link and the counters of both ends'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "diff" -d 'List the links that changed or counted errors between two times, worst first'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "report" -d 'Write an incident report: events, suspect links with evidence and plots, periods without data'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "verdicts" -d 'Count how often the repair suggested with a verdict was right (default period: the whole history)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "verdicts" -d 'Count how often the repair suggested with a verdict was right'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "export" -d 'Export counters or events (CSV, JSON lines), or totals (OpenMetrics)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report verdicts export dump" -f -a "dump" -d 'Copy a period to a new history file'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l node -d 'List only events of this node' -r
@@ -575,7 +575,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 always\t'Also in a file or pipe'
 never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l since -d 'Start of the period [default: 24h before --until]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l since -d 'Start of the period [default: the start of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l file -d 'History file (--history.file of the "serve" command)' -r -F
@@ -661,7 +661,7 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'How often to read error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'How often to read bit error ratios and lanes of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'How often to read bit error ratios and errors by lane [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.lanes -d 'Export errors by lane, the FEC histogram and details of lasers [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.module-interval -d 'How often to read transceivers and cables [default: 10m]' -r

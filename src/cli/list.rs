@@ -30,9 +30,9 @@ pub struct ListArgs {
     /// The first ones in the order of --sort. The exit code of --fail-on still depends on all selected ones.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Write all columns in one line
+    /// Write all columns, one line per row
     ///
-    /// As in a file or pipe, however narrow the terminal is.
+    /// Also if the terminal is too narrow. Files and pipes always get all columns.
     #[arg(long)]
     wide: bool,
     /// Repeat at this interval [default: 5s]

@@ -83,8 +83,8 @@ pub struct OnceArgs {
     /// Judge dumps of other tools instead of sweeping
     ///
     /// Files or directories: db_csv, lst, net_dump, pm and cables of ibdiagnet2, and the output of ibnetdiscover,
-    /// iblinkinfo, ibqueryerrors and perfquery. Files of one directory complete each other. Two dumps with the same
-    /// counters give error rates. What a dump does not contain is unknown.
+    /// iblinkinfo, ibqueryerrors and perfquery. Files of one directory are combined. If two dumps contain the same kinds
+    /// of counters, error rates are computed. What a dump does not contain is unknown.
     #[arg(long = "from", value_name = "PATH", num_args = 1.., conflicts_with_all = ["url", "watch_for"],
           help_heading = "Dumps")]
     from: Vec<PathBuf>,

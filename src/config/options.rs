@@ -411,7 +411,7 @@ section! {
               overrides_with = "registers")]
         #[serde(skip)]
         no_registers: bool,
-        /// How often to read bit error ratios and lanes of ports [default: 1m]
+        /// How often to read bit error ratios and errors by lane [default: 1m]
         #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
         physical_interval: HumanDuration,
         /// Export errors by lane, the FEC histogram and details of lasers [default: false]

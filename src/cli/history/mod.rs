@@ -72,7 +72,7 @@ enum HistoryCommand {
     Diff(show::DiffArgs),
     /// Write an incident report: events, suspect links with evidence and plots, periods without data
     Report(show::ReportArgs),
-    /// Count how often the repair suggested with a verdict was right (default period: the whole history)
+    /// Count how often the repair suggested with a verdict was right
     ///
     /// The table contains no names: it can be pasted into an issue.
     Verdicts(show::VerdictsArgs),

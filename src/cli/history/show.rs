@@ -29,6 +29,13 @@ use super::{
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;
 
+/// The help of `--since` where the default is the whole history.
+const SINCE: &str = "Start of the period [default: the start of the data]";
+const SINCE_LONG: &str = "\
+Start of the period [default: the start of the data]
+
+2h (ago), 03:12, \"2026-11-21 03:12\", or RFC 3339 as in 2026-11-21T03:12:00Z.";
+
 /// Counters in an end's line of a diff: those with the largest increases.
 const MAX_COUNTERS: usize = 3;
 
@@ -115,6 +122,7 @@ pub struct DiffArgs {
 
 /// The arguments of `history verdicts`: by default of the whole history.
 #[derive(Args, Debug)]
+#[command(mut_arg("since", |arg| arg.help(SINCE).long_help(SINCE_LONG)))]
 pub struct VerdictsArgs {
     /// Write JSON
     #[arg(long)]
