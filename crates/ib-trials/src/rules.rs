@@ -17,7 +17,7 @@ ib_mad::labeled_enum! {
         AnySymbolError, "rate(symbol_errors) > 0", "Any symbol error at either end in 5 minutes: common in example rules for exporters.";
         HourlyLimit, "120 symbol errors an hour", "More than 120 symbol errors in an hour at either end, at any speed.";
         NvSentinel, "NVSentinel", "At the host's end: LinkDowned, LocalLinkIntegrityErrors or ExcessiveBufferOverrunErrors grew, more than 120 symbol errors in an hour, or the port is down. These are its default fatal conditions.";
-        Gpud, "gpud", "At the host's end: down for 4 minutes, or Active again after at least 25 s for the third time in 12 hours. These are its defaults.";
+        Gpud, "gpud", "At the host's end: down for 4 minutes, or three link downs of at least 25 s in 12 hours, each followed by Active. These are its defaults.";
         UfmPdr, "UFM PDR", "Evaluated every 5 minutes: LinkDowned of both ends grew, or more than 1e-14 of the bits were wrong in 12 minutes, or 1e-15 in 125 minutes. The NDR procedure from the README of NVIDIA's PDR plugin for UFM, without its temperature check; on NDR cables only.";
         UfmPdrDrops, "UFM PDR with drops", "The same, or more than 1e-12 of the packets received in 5 minutes had errors.";
     }

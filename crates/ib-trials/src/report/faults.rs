@@ -128,9 +128,9 @@ impl Report<'_> {
 
     pub(super) fn repairs(&self, page: &mut String) {
         page.push_str(
-            "## Repair\n\nA technician does the repair that the exporter suggests 8 hours after the fault. If it does not \
-             help, the technician does the repair that it suggests 9 hours later. The suggestion depends on whether \
-             the modules report optical power:\n\n\
+            "## Repair\n\n8 hours after the fault, a technician does the repair that the exporter suggests; 9 hours later, if \
+             the fault persists, the repair that it suggests then. The suggestion depends on whether the modules \
+             report optical power:\n\n\
              | cause | share | faults without power readings | first repair helps | first or second helps | \
              faults with power readings | first repair helps | first or second helps |\n\
              |---|---|---|---|---|---|---|---|\n",
@@ -156,9 +156,9 @@ impl Report<'_> {
              second-hand). We assume that half of the bad transceivers are only loose. A loose transceiver, a \
              broken transceiver and a faulty port cause the same errors, in one direction. Then the exporter suggests \
              reseating, which helps with 50% of all causes; after errors in both directions, swapping the cable, \
-             which helps with 25%. So without power readings no suggestion can help with more than 75%. Power \
-             readings reveal weak lasers: for each tenth of the broken transceivers that have one, the share grows by \
-             {:.1} points. The trials assume {}; to reach 80%, a third would be needed. If the exporter suggested a new \
+             which helps with 25%. So without power readings the suggestions help with at most 75%. Power readings \
+             reveal weak lasers: they add {:.1} percentage points for each tenth of the broken transceivers with a \
+             weak laser. The trials assume that {} have one; 80% would need a third. If the exporter suggested a new \
              transceiver wherever the optical power is normal, it would help with 90% of all causes, because the new \
              one is also newly seated. It does not, because that wastes a transceiver where reseating is enough. No \
              repair helps if a port is faulty and its cable is good.\n",
