@@ -1187,21 +1187,21 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__verdicts)
-            opts="-h --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
+            opts="-h --json --until --at --since --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --since)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --until)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

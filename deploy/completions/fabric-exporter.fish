@@ -575,9 +575,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 always\t'Also in a file or pipe'
 never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l since -d 'Start of the period [default: the start of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l until -d 'End of the period [default: the end of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l since -d 'Start of the period [default: the start of the data]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l file -d 'History file (--history.file of the "serve" command)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l url -l source -d 'Address of a running exporter that records a history' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from verdicts" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
