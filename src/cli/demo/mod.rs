@@ -72,7 +72,8 @@ pub struct DemoArgs {
     topology: Option<PathBuf>,
     /// Number of hosts [default: as in the scenario]
     ///
-    /// From 2 to 30000 for the built-in scenario. Only for fabrics that are fat trees; large ones get three levels.
+    /// From 2 to 30000 for the built-in scenario, which has three switch levels above 1920 hosts. Other scenarios must
+    /// have a fat tree.
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
     /// Play the events of the scenario X times as fast
