@@ -27,8 +27,8 @@ Examples:
 
 The table is on standard output, worst links first; a summary is on standard error. REASON is the
 worst reason; (+2) means two more. COUNTS has the error counters of the ends A and B; a + after a
-value means that the counter is saturated. A terminal shows COUNTS and CABLE only if they fit: see
---wide. The exit code depends on the verdicts only with --fail-on.";
+value means that the counter is saturated. A terminal shows COUNTS and CABLE only if they fit (see
+also --wide). The exit code depends on the verdicts only with --fail-on.";
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]

@@ -608,7 +608,7 @@ fn waiting_port_events_are_bounded() {
     let shared = Arc::new(watch::channel(SharedState::default()).0);
     let monitor = Monitor::new(settings(), None, shared, 0, Arc::default()).unwrap();
     let sender = monitor.event_sender.clone();
-    let at = Anchor { moment: Moment::default(), wall: std::time::SystemTime::UNIX_EPOCH };
+    let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
     let (device, kind) = ("mlx5_0".into(), PortEventKind::PortError);
     let event = PortEvent { at, device, guid: Some(Guid(1)), port: Some(1), kind };
     let sent = (0..10 * MAX_EVENTS).filter(|_| sender.try_send(event.clone()).is_ok()).count();

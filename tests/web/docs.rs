@@ -72,7 +72,9 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
         .enumerate()
         .filter(|(_, line)| line.starts_with("--"))
         .map(|(index, line)| {
-            let flag = line.split([' ', '=', '[']).next().unwrap().to_owned();
+            // A sentence in the help may also begin a line with a flag, and end with it.
+            let flag = line.split([' ', '=', '[']).next().unwrap();
+            let flag = flag.trim_end_matches(['.', ',', ';', ':']).to_owned();
             let about: String = [line, *lines.get(index + 1).unwrap_or(&"")].join(" ");
             let default =
                 about.split_once("[default: ").map_or("", |(_, rest)| rest.trim_end_matches(']'));

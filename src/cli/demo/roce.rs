@@ -11,7 +11,7 @@ use rdma_host::model::{Device, DeviceInfo, EthernetValue, HwReading, Netdev, Por
 use super::own_host::{asic, hw};
 
 /// The RDMA payload of a packet, and the packet on the wire.
-const PAYLOAD: f64 = 4096.0;
+const PAYLOAD: u64 = 4096;
 const PACKET: f64 = 4166.0;
 
 /// What happens per second, before and in a storm. The host stops its switch for 82% of the time: then at most 18% of
@@ -61,7 +61,8 @@ impl Roce {
         let rates = RATES.iter().find(|(name, _)| *name == what);
         let [calm, stormy] = rates.map_or([0.0; 2], |(_, rates)| *rates);
         #[expect(clippy::cast_sign_loss, reason = "rates and times are not negative")]
-        let count = (calm * (all - storm).as_secs_f64() + stormy * storm.as_secs_f64()) as u64;
+        let count =
+            (calm * all.saturating_sub(storm).as_secs_f64() + stormy * storm.as_secs_f64()) as u64;
         count
     }
 
@@ -96,8 +97,8 @@ impl Roce {
         for (counter, bytes, unit) in [
             (Counter::XmitData, "sent_bytes", 4),
             (Counter::RcvData, "received_bytes", 4),
-            (Counter::XmitPkts, "sent_bytes", PAYLOAD as u64),
-            (Counter::RcvPkts, "received_bytes", PAYLOAD as u64),
+            (Counter::XmitPkts, "sent_bytes", PAYLOAD),
+            (Counter::RcvPkts, "received_bytes", PAYLOAD),
         ] {
             reading.set(counter, self.count(bytes, now) / unit);
         }
@@ -132,7 +133,7 @@ impl Roce {
 
     /// What `ethtool -S` shows.
     fn statistics(&self, now: Moment) -> Vec<EthernetValue> {
-        let on_wire = |payload: &str| self.count(payload, now) as f64 / PAYLOAD;
+        let on_wire = |payload: &str| self.count(payload, now) as f64 / PAYLOAD as f64;
         let mut values: Vec<(String, u64)> = Vec::new();
         for (way, bytes) in [("tx", "sent_bytes"), ("rx", "received_bytes")] {
             let packets = on_wire(bytes);

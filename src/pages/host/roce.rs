@@ -98,6 +98,7 @@ fn statistic(netdev: &Netdev, metric: &str, priority: u8) -> Option<u64> {
 }
 
 /// Per second: few with a decimal place.
+#[expect(clippy::cast_sign_loss, reason = "rates of growth are not negative")]
 fn per_second(rate: f64) -> String {
     if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{}/s", count(rate.round() as u64)) }
 }

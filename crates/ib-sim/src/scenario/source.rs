@@ -16,7 +16,7 @@ use site_config::yaml::Document;
 /// The scenario of `demo`: it shows the most in five minutes, and its file is the first one to read.
 const DEMO: &str = include_str!("demo.yml");
 
-/// The sizes of its fabric: with 30,000 hosts it has 182,000 ports. A subnet has no LIDs for more than 47,000 hosts.
+/// The sizes of its fabric: with 30,000 hosts it has 181,000 ports. A subnet has no LIDs for more than 47,000 hosts.
 const DEMO_HOSTS: RangeInclusive<u32> = 2..=30_000;
 
 /// What in the text of [`DEMO`] depends on the number of hosts.

@@ -289,9 +289,9 @@ fn own_host_is_checked() {
     let says = "x.yml: line 2: own-host: valid only for a fabric with one plane";
     assert_eq!(error.unwrap_err().to_string(), says);
     // The times are sped up.
-    let storm = Scenario::parse("x.yml", "own-host: {roce: mlx5_1, pfc-storm: 2m}").unwrap();
+    let scenario = Scenario::parse("x.yml", "own-host: {roce: mlx5_1, pfc-storm: 2m}").unwrap();
     let faster = Overrides { speedup: 4.0, ..Overrides::default() };
-    let story = storm.resolve(&faster).unwrap();
+    let story = scenario.resolve(&faster).unwrap();
     let host = story.own_host.unwrap();
     assert_eq!((host.pfc_storm, host.ports.len()), (Some(Duration::from_secs(30)), 1));
     assert_eq!(story.descriptions[0].0, Duration::from_secs(30));
