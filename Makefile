@@ -113,7 +113,7 @@ fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SEC
 # Each test that compares a generated file with its source writes the file instead.
 docs: ## regenerate man pages, completions, docs/metrics.md and other tables, examples, pictures, the OpenAPI description, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --lib --test web --test alerting --test fabric --test host --test deploy -- \
-		openapi docs:: pages::pictures alert_table files_are_made dashboards::false_green faults_are_found \
+		openapi docs:: pages::pictures alert_table files_are_made dashboards::false_green faults_are_found series:: \
 		the_example manifests_are_made
 
 build: ## release build
