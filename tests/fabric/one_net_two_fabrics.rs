@@ -29,6 +29,7 @@ fn told(metrics: &Metrics, without: &[&str]) -> BTreeMap<Series, String> {
             "infiniband_node",
             "infiniband_port",
             "infiniband_subnet",
+            SUPPORTED_RATE,
             "fabric_exporter_discovery_gaps",
         ];
         // The activity of a subnet manager differs.

@@ -167,11 +167,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         history,
         log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
         // The simulated devices have no events. Those of the real host are not read.
-        host: HostOptions {
-            interval: fabric.interval,
-            events: Some(false),
-            ..HostOptions::default()
-        },
+        host: HostOptions { events: Some(false), ..HostOptions::default() },
         fabric,
         collector: CollectorOptions {
             host: Some(resolved.own_host.is_some()),
@@ -180,6 +176,10 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         ..Options::default()
     };
     let mut settings = Settings::load(options, None).map_err(Fatal::usage)?;
+    // The devices show the counters of the fabric. An interval that is too short is one mistake, not two.
+    if let (Some(host), Some(fabric)) = (&mut settings.host, settings.fabrics.first()) {
+        host.interval = fabric.interval;
+    }
     split_planes(&mut settings, resolved.local_ports.len())?;
     let about = scenario.about().to_owned();
     let mut daemon = Daemon::new(&settings)?;
