@@ -44,7 +44,7 @@ fn pictures_show_something() {
         ("host", "/host", 900),
         ("roce", "/host#mlx5_8", 480),
         ("rails", "/hosts?text=gpu-0", 540),
-        ("search", "/search?q=leaf-0-1", 640),
+        ("search", "/search?q=leaf-0", 640),
         ("runbook", "/runbooks/InfinibandCableBad", 640),
     ] {
         browser.resize(1200, height);
