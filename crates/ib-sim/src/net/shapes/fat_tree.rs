@@ -35,7 +35,7 @@ pub struct FatTree {
     /// Ports of each adapter, each at another leaf. A host's leaves are adjacent.
     pub ports: u8,
     pub planes: u8,
-    /// Additional hosts with [`RAILS`] adapters.
+    /// Additional hosts with eight adapters.
     pub rail_hosts: u32,
     /// At an additional port of each switch, such as port 41 of a Quantum and 65 of a Quantum-2.
     pub aggregation_nodes: bool,
