@@ -21,7 +21,8 @@ fn pack(kind: &str, program: &Path, name: &str, dir: &Path, umask: &str) -> Path
     let mut shell = Command::new("/bin/sh");
     shell.args(["-ec", &format!("umask {umask}; exec \"$@\"")]).arg("sh");
     shell.arg(Path::new(TREE).join("scripts").join(kind)).arg(program).arg(name);
-    tool(shell.arg(argument).arg(&file));
+    // Also without git.
+    tool(shell.arg(argument).arg(&file).env("SOURCE_DATE_EPOCH", "1700000000"));
     file
 }
 
