@@ -14,7 +14,7 @@ mod search;
 mod topology;
 mod traffic;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::Query;
@@ -22,11 +22,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fabric_history::history_query::Pairs;
+use fabric_observation::Observation;
 use maud::{Markup, html};
 
 pub use crate::api::address;
 use crate::api::history_service::QueryResult;
 use crate::api::{self, Fabrics};
+use crate::metrics::Exposition;
 use crate::server::WebApp;
 pub(crate) use frame::frame;
 
@@ -177,6 +179,33 @@ pub(crate) fn not_swept(fabrics: &Fabrics, name: Option<&str>) -> Option<&'stati
     }
     let mut selected = api::selected(fabrics, name);
     selected.all(|observation| observation.snapshot.is_none()).then_some(NOT_YET)
+}
+
+/// A live page of one fabric, which the parameter `fabric` selects, with tabs for the others.
+async fn fabric_page(
+    app: &WebApp,
+    query: QueryResult,
+    title: &'static str,
+    path: &'static str,
+    section: impl FnOnce(&Exposition, &Arc<Observation>) -> Markup + Send + 'static,
+) -> Answer {
+    let query = QueryParams::from(query);
+    let exposition = app.exposition();
+    check_fabric(&exposition.board().fabrics, query.get("fabric"))?;
+    let page = move || {
+        let fabrics = &exposition.board().fabrics;
+        let observation = api::selected(fabrics, query.get("fabric")).next();
+        let shown = observation.map(|observation| &*observation.fabric);
+        let main = html! {
+            (components::fabric_tabs(path, fabrics, shown))
+            @match not_swept(fabrics, shown) {
+                Some(why) => p { (why) },
+                None => @if let Some(it) = observation { (section(&exposition, it)) },
+            }
+        };
+        Page::new(title, path, main).live(Live::Yes).respond()
+    };
+    Ok(render(page).await)
 }
 
 /// Renders a page on a blocking thread: that of a large fabric takes a while.

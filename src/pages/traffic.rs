@@ -12,7 +12,7 @@ use crate::server::WebApp;
 use ib_fabric::{NodeIndex, PortIndex};
 
 use super::components::{self, percent, plural};
-use super::{Answer, Live, Page, QueryParams, address, check_fabric, not_swept, render};
+use super::{Answer, address, fabric_page};
 
 /// The busiest directions of links that are listed.
 const MAX_BUSIEST: usize = 50;
@@ -25,25 +25,11 @@ const STEPS: [(f32, &str); 6] =
     [(0.0, "idle"), (0.01, "1%"), (0.25, "25%"), (0.5, "50%"), (0.75, "75%"), (0.95, "95%")];
 
 pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
-    let query = QueryParams::from(query);
-    let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.get("fabric"))?;
-    let page = move || {
-        let fabrics = &exposition.board().fabrics;
-        let observation = api::selected(fabrics, query.get("fabric")).next();
-        let shown = observation.map(|observation| &*observation.fabric);
-        let main = html! {
-            (components::fabric_tabs(address::TRAFFIC, fabrics, shown))
-            @match not_swept(fabrics, shown) {
-                Some(why) => p { (why) },
-                None => @if let Some(view) = observation.and_then(|it| FabricView::new(it)) {
-                    (section(view, exposition.trends.of(view.name)))
-                },
-            }
-        };
-        Page::new("Traffic", address::TRAFFIC, main).live(Live::Yes).respond()
-    };
-    Ok(render(page).await)
+    fabric_page(&app, query, "Traffic", address::TRAFFIC, |exposition, observation| {
+        let view = FabricView::new(observation);
+        html! { @if let Some(view) = view { (section(view, exposition.trends.of(view.name))) } }
+    })
+    .await
 }
 
 fn section(view: FabricView<'_>, trend: &[f32]) -> Markup {

@@ -12,9 +12,7 @@ use crate::api::model::{LEARNING, Suspect, Switch, Topology, Verdicts, verdict_f
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{
-    Answer, Live, Page, QueryParams, address, check_fabric, components, not_swept, render,
-};
+use super::{Answer, address, components, fabric_page};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
@@ -22,23 +20,10 @@ const MAX_SUSPECTS: usize = 40;
 const MAX_PAIRS: usize = 100;
 
 pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
-    let query = QueryParams::from(query);
-    let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.get("fabric"))?;
-    let page = move || {
-        let fabrics = &exposition.board().fabrics;
-        let observation = api::selected(fabrics, query.get("fabric")).next();
-        let shown = observation.map(|observation| &*observation.fabric);
-        let main = html! {
-            (components::fabric_tabs(address::TOPOLOGY, fabrics, shown))
-            @match not_swept(fabrics, shown) {
-                Some(why) => p { (why) },
-                None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
-            }
-        };
-        Page::new("Topology", address::TOPOLOGY, main).live(Live::Yes).respond()
-    };
-    Ok(render(page).await)
+    fabric_page(&app, query, "Topology", address::TOPOLOGY, |_, observation| {
+        section(&api::topology::topology(observation))
+    })
+    .await
 }
 
 fn section(topology: &Topology) -> Markup {
