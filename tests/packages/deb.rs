@@ -137,7 +137,9 @@ UNIT
         grep -q ours /etc/fabric-exporter/config.yml
         is $(stat -c %i /var/lib/fabric-exporter/history.db) $(cat /tmp/inode) history
         # The history file has the start before the upgrade, too, each of fabric and host.
-        is $(fabric-exporter history events --kind exporter_start --file /var/lib/fabric-exporter/history.db | grep -c exporter_start) 4 starts");
+        starts() { fabric-exporter history events --kind exporter_start --file /var/lib/fabric-exporter/history.db | grep -c exporter_start; }
+        four_starts() { [ $(starts) = 4 ]; }
+        until_so four_starts || { starts; exit 1; }");
     hanging_service_is_restarted(&guest);
     step(
         &guest,

@@ -9,7 +9,8 @@ use ib_mad::Moment;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
-use super::window::{SlidingWindow, Tick};
+use super::port::Incoming;
+use super::window::{self, SlidingWindow, Tick};
 
 ib_mad::labeled_enum! {
     /// A window over which errors are counted, the shortest first.
@@ -28,6 +29,18 @@ impl BerWindow {
             BerWindow::Short => 12 * 60,
             BerWindow::Long => 125 * 60,
         })
+    }
+
+    /// The longest time that it covers.
+    pub fn longest(self) -> Duration {
+        window::longest(
+            self.length(),
+            match self {
+                BerWindow::Quick => QUICK_POINTS,
+                BerWindow::Short => SHORT_POINTS,
+                BerWindow::Long => LONG_POINTS,
+            },
+        )
     }
 }
 
@@ -221,13 +234,17 @@ impl BitErrors {
     }
 }
 
+const QUICK_POINTS: usize = 6;
+const SHORT_POINTS: usize = 6;
+const LONG_POINTS: usize = 16;
+
 /// The windows of one port. A bad cable shows in three parts of a window at the earliest: the long one has more of
 /// them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BerWindows {
-    quick: SlidingWindow<6>,
-    short: SlidingWindow<6>,
-    long: SlidingWindow<16>,
+    quick: SlidingWindow<QUICK_POINTS>,
+    short: SlidingWindow<SHORT_POINTS>,
+    long: SlidingWindow<LONG_POINTS>,
     /// Errors since the start, modulo 2^32: windows store only differences.
     counted: u32,
     /// It was above the limit, and has been above half of it since.
@@ -235,19 +252,21 @@ pub struct BerWindows {
 }
 
 impl BerWindows {
+    /// Drops what a window without a gap would not contain any more.
+    pub fn keep_latest(&mut self, at: Tick) {
+        self.quick.keep_latest(BerWindow::Quick.length(), at);
+        self.short.keep_latest(BerWindow::Short.length(), at);
+        self.long.keep_latest(BerWindow::Long.length(), at);
+    }
+
     /// Adds the errors since the last reading, and compares with the limit.
-    pub fn update(
-        &mut self,
-        at: Moment,
-        errors: u64,
-        bits_per_second: f32,
-        limit: f32,
-        confidence: Confidence,
-    ) -> BitErrors {
+    pub fn add(&mut self, at: Tick, errors: u64, incoming: Incoming) -> BitErrors {
+        let Incoming { bits_per_second, confidence, .. } = incoming;
+        let limit = incoming.limits.symbol;
         let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
         self.counted = self.counted.wrapping_add(errors as u32);
         let rate = bits_per_second * limit;
-        let now = Now { at: at.into(), counted: self.counted, rate, confidence };
+        let now = Now { at, counted: self.counted, rate, confidence };
         for window in BerWindow::ALL {
             let (all, level, decided_by) = match window {
                 BerWindow::Quick => now.judge(&mut self.quick, window),

@@ -20,6 +20,7 @@ use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
+use super::recorded::{self, RecordedErrors};
 use super::replica::ReplicaTotals;
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
@@ -32,14 +33,16 @@ pub struct LinkEvaluator {
     pub maintenance: Vec<MaintenanceWindow>,
     /// Totals of an earlier run, with which ports start that are first seen from now on.
     pub seed: TotalsSeed,
+    /// The errors of links in an earlier run, which the first sweep continues.
+    pub recorded: RecordedErrors,
     /// The latest totals of a replica, which are taken over where they are higher.
     pub replica: ReplicaTotals,
     limits: LimitTable,
     fabric: Arc<Fabric>,
     /// By port index.
-    ports: Vec<PortTracker>,
+    pub(super) ports: Vec<PortTracker>,
     /// In the order of the fabric's links.
-    links: Vec<(Link, LinkTracker)>,
+    pub(super) links: Vec<(Link, LinkTracker)>,
     /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
     congestion: Congestion,
@@ -62,7 +65,13 @@ impl LinkEvaluator {
             ports: vec![PortAssessment::default(); fabric.ports.len()],
             ..Assessment::default()
         };
+        let is_resumed = !self.recorded.links.is_empty() && !self.links.is_empty();
+        let before = is_resumed.then(|| recorded::totals_before(&self.ports));
         let snapshot = self.update_ports(snapshot, &mut assessment);
+        if let Some(before) = before {
+            let recorded = std::mem::take(&mut self.recorded);
+            self.resume(&recorded, &before, &snapshot, &mut assessment);
+        }
         let found = self.congestion.update(
             &fabric,
             |port| assessment.ports[port.0 as usize].wait,

@@ -9,6 +9,7 @@ mod link;
 pub mod outage;
 mod peers;
 mod port;
+pub mod recorded;
 pub mod replica;
 mod reported;
 pub mod settings;

@@ -10,6 +10,7 @@ use super::assessment::CounterStatus;
 use super::bit_errors::{
     self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer,
 };
+use super::recorded::lost_data;
 use super::reported::{RawErrors, Reported};
 use super::totals::{Growth, PortTotals};
 use super::window::{Busiest, LoadCorrelation, Recent};
@@ -151,7 +152,7 @@ impl PortTracker {
     }
 
     fn bit_errors(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
-        let Incoming { bits_per_second, limits, confidence, .. } = incoming;
+        let Incoming { bits_per_second, limits, .. } = incoming;
         let unknown = BitErrors { bits_per_second, limit: limits.symbol, ..BitErrors::default() };
         // Of a device that does not count them nothing is known.
         if self.totals.total(Counter::SymbolErrors).is_none() {
@@ -161,13 +162,28 @@ impl PortTracker {
             self.ber = BerWindows::default();
             return unknown;
         }
-        let errors = lost_data(growth);
+        let errors = lost_data(|counter| growth.get(counter));
         if errors.is_none() && growth.rejected.contains(Counter::SymbolErrors) {
             // The errors since the latest accepted value are in the growth of the next one.
             return unknown;
         }
         let errors = errors.unwrap_or(0);
-        self.ber.update(growth.at, errors, bits_per_second, limits.symbol, confidence)
+        self.ber.add(growth.at.into(), errors, incoming)
+    }
+
+    /// What it receives, while its link is up.
+    pub fn incoming(&self) -> Option<Incoming> {
+        self.incoming
+    }
+
+    /// Replaces the windows, and the errors found in them. Returns these with what else is known.
+    pub fn set_windows(&mut self, ber: BerWindows, found: BitErrors) -> Option<BitErrors> {
+        // Of a saturated counter the last reading has found that nothing is known.
+        if self.has_no_count_of_lost_data() {
+            return None;
+        }
+        (self.ber, self.level) = (ber, found.level);
+        Some(BitErrors { pre_fec: self.pre_fec(), ..found })
     }
 
     /// Whether SymbolErrorCounter is saturated, and there is no other count of lost data: on 5 of 256 ConnectX-7 of a
@@ -188,7 +204,8 @@ impl PortTracker {
         }
         let is_counted =
             self.totals.total(Counter::SymbolErrors).is_some() && !self.has_no_count_of_lost_data();
-        let errors = lost_data(growth).unwrap_or(0).saturating_mul(PACKETS_PER_ERROR);
+        let errors =
+            lost_data(|counter| growth.get(counter)).unwrap_or(0).saturating_mul(PACKETS_PER_ERROR);
         Some(if is_counted && self.totals.total(local).is_none() {
             corrupted.min(errors)
         } else {
@@ -314,12 +331,6 @@ impl PortTracker {
 /// of RS-FEC that is not corrected has 660 bytes: at most 25 packets. Other receive errors of an agent that has no
 /// PortRcvErrorDetails are packets that found no buffer, or were malformed when they were sent.
 const PACKETS_PER_ERROR: u64 = 33;
-
-/// With error correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
-fn lost_data(growth: &Growth) -> Option<u64> {
-    let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
-    lost.into_iter().filter_map(|counter| growth.get(counter)).max()
-}
 
 /// How many packets the link itself corrupted. Many devices count packets that were marked further upstream
 /// as receive errors, too. Where PortRcvErrorDetails is read in each sweep, and its 16 bits are not saturated,

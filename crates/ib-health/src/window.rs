@@ -18,6 +18,11 @@ impl Tick {
     pub fn seconds_since(self, earlier: Tick) -> f32 {
         self.0.wrapping_sub(earlier.0) as f32 / 100.0
     }
+
+    /// The time this much earlier, also before the clock started.
+    pub fn before(self, earlier: Duration) -> Tick {
+        Tick(self.0.wrapping_sub((earlier.as_millis() / 10) as u32))
+    }
 }
 
 /// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
@@ -40,6 +45,11 @@ fn step(length: Duration, points: usize) -> u32 {
     (length.as_millis() as u32 / 10) / (points as u32 - 1)
 }
 
+/// The longest time from the oldest point of a window to now.
+pub fn longest(length: Duration, points: usize) -> Duration {
+    length + length / (points as u32 - 1)
+}
+
 impl<const POINTS: usize> SlidingWindow<POINTS> {
     /// Records the counter's value, if a new point is due.
     pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
@@ -54,6 +64,14 @@ impl<const POINTS: usize> SlidingWindow<POINTS> {
             }
             self.points[usize::from(self.len) - 1] = (at, value);
         }
+    }
+
+    /// Drops the points that a window without a gap between its points would not have any more.
+    pub fn keep_latest(&mut self, length: Duration, at: Tick) {
+        let longest = longest(length, POINTS).as_secs_f32();
+        let old = self.points().partition_point(|(since, _)| at.seconds_since(*since) > longest);
+        self.points.rotate_left(old);
+        self.len -= old as u8;
     }
 
     fn points(&self) -> &[(Tick, u32)] {

@@ -1,7 +1,12 @@
 //! Ratios that are far over, at, and below a limit.
 
 use super::*;
+use ib_mad::Moment;
 use ib_mad::rate::{Width, bytes_per_second};
+
+fn incoming(bits_per_second: f32, symbol: f32, confidence: Confidence) -> Incoming {
+    Incoming { bits_per_second, lanes: 4, limits: Limits { symbol, pre_fec: None }, confidence }
+}
 
 /// The results for a link that is swept every 15 s, with this many errors in each sweep.
 fn results(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitErrors> {
@@ -11,13 +16,8 @@ fn results(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitEr
     (0..=minutes * 4)
         .map(|sweep| {
             let at = Moment::default() + Duration::from_secs(15) * sweep;
-            windows.update(
-                at,
-                if sweep == 0 { 0 } else { errors(sweep) },
-                bits,
-                limit,
-                Confidence::High,
-            )
+            let errors = if sweep == 0 { 0 } else { errors(sweep) };
+            windows.add(at.into(), errors, incoming(bits, limit, Confidence::High))
         })
         .collect()
 }
@@ -94,7 +94,7 @@ fn errors_between_two_readings_are_not_certain() {
         let mut windows = BerWindows::default();
         let mut update = |hours: u32, errors| {
             let at = Moment::default() + Duration::from_secs(3600) * hours;
-            windows.update(at, errors, 1e11, 1e-13, Confidence::High).level
+            windows.add(at.into(), errors, incoming(1e11, 1e-13, Confidence::High)).level
         };
         [update(1, 0), update(2, errors)]
     };
@@ -111,7 +111,8 @@ fn confidence_trades_false_alarms_for_time() {
         let mut windows = BerWindows::default();
         (0..=1_200).find(|&sweep| {
             let at = Moment::default() + Duration::from_secs(15) * sweep;
-            let found = windows.update(at, errors(sweep), 1e11, 1e-13, confidence);
+            let incoming = incoming(1e11, 1e-13, confidence);
+            let found = windows.add(at.into(), errors(sweep), incoming);
             found.level == BitErrorLevel::Over
         })
     });
