@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -121,7 +121,10 @@ impl<'a> Daemon<'a> {
             })
         };
         let capture = fabric.capture.as_ref().map(create).transpose()?;
-        let totals = self.recorder.as_mut().map(|recorder| recorder.totals(&fabric.name));
+        let seed = self.recorder.as_mut().map(|recorder| {
+            let errors = recorder.link_errors(&fabric.name, SystemTime::now());
+            (recorder.totals(&fabric.name), errors)
+        });
         let replica = fabric.totals_from.as_ref().map(|(url, access)| {
             let limit = replica::TIMEOUT;
             // These are the options of clients; ours have other names.
@@ -132,8 +135,8 @@ impl<'a> Daemon<'a> {
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
         let monitor = Monitor::new(fabric, capture, board, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
-        if let Some(totals) = totals {
-            monitor.restore(totals);
+        if let Some((totals, errors)) = seed {
+            monitor.restore(totals, errors);
         }
         if let Some(replica) = replica {
             monitor.follow(replica);

@@ -35,6 +35,7 @@ use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, Snapshot};
+use ib_health::recorded::RecordedErrors;
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::Moment;
@@ -160,9 +161,9 @@ impl Monitor {
         self.client.heartbeat.clone()
     }
 
-    /// Sets the totals of an earlier run, from which ports continue.
-    pub fn restore(&mut self, seed: TotalsSeed) {
-        self.evaluator.seed = seed;
+    /// Sets the totals and the errors of an earlier run, from which ports and links continue.
+    pub fn restore(&mut self, seed: TotalsSeed, recorded: RecordedErrors) {
+        (self.evaluator.seed, self.evaluator.recorded) = (seed, recorded);
     }
 
     /// Keeps the totals equal to those of another exporter that sweeps the same fabric.

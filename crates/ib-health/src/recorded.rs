@@ -190,7 +190,9 @@ impl PortErrors<'_> {
         }
         let mut windows = BerWindows::default();
         let mut past = self.past.iter().peekable();
-        let since = self.since + TRAINING;
+        // After a change its ends adapt to each other.
+        let has_changed = self.sweeps.first().is_some_and(|first| *first < self.since);
+        let since = if has_changed { self.since + TRAINING } else { self.since };
         for sweep in self.sweeps {
             let mut errors = 0;
             while let Some((_, by)) = past.next_if(|(at, _)| at <= sweep) {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
+use fabric_exporter::config::FabricSettings;
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::metrics::process::Process;
@@ -121,10 +122,16 @@ pub struct Simulated {
     seen: watch::Receiver<SharedState>,
     gate: Arc<Gate>,
     sets: Arc<AtomicUsize>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    running: Option<Running>,
     story: ResolvedScenario,
     began: SystemTime,
+    settings: FabricSettings,
+}
+
+/// The thread of a monitor, and the flag that ends it.
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 /// The wall time when virtual time begins.
@@ -175,23 +182,30 @@ impl Simulated {
     pub fn begun(story: ResolvedScenario, options: Options, began: SystemTime) -> Self {
         let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
         let world = share(Simulation::new(story.clone()));
-        let gate = Arc::new(Gate::default());
-        let stop = Arc::new(AtomicBool::new(false));
-        let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
-        let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(blank)]));
-        let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
-        let time = SimClock::Virtual { began };
-        let (seat, of, at) = (story.local_ports[0], Arc::clone(&world), Arc::clone(&gate));
-        let sets = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&sets);
-        let open = move || Gated {
-            wire: SimTransport::new(of.clone(), seat, time),
-            gate: at.clone(),
-            sets: counted.clone(),
-        };
-        let thread =
-            std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
-        Simulated { world, seen, gate, sets, stop, thread: Some(thread), story, began }
+        let (gate, sets) = (Arc::default(), Arc::default());
+        let (running, seen) =
+            Running::start(&world, &story, &settings, began, &gate, &sets, |_| ());
+        Simulated { world, seen, gate, sets, running: Some(running), story, began, settings }
+    }
+
+    /// Ends the monitor and starts another one, as a restart of the exporter does, while the fabric goes on.
+    pub fn restart(&mut self, prepare: impl FnOnce(&mut Monitor)) {
+        let at = self.gate.until();
+        self.end();
+        self.gate = Arc::default();
+        let Simulated { world, gate, sets, story, began, settings, .. } = self;
+        let (running, seen) = Running::start(world, story, settings, *began, gate, sets, prepare);
+        (self.running, self.seen) = (Some(running), seen);
+        self.gate.raise(at);
+        self.gate.wait_reached();
+    }
+
+    fn end(&mut self) {
+        let Some(Running { stop, thread }) = self.running.take() else { return };
+        stop.store(true, Ordering::Relaxed);
+        self.gate.raise(Moment::NEVER);
+        let ended = thread.join();
+        assert!(ended.is_ok() || std::thread::panicking(), "the monitor panicked");
     }
 
     /// Advances time to this long after the beginning.
@@ -270,13 +284,38 @@ impl Simulated {
     }
 }
 
+impl Running {
+    fn start(
+        world: &SharedSimulation,
+        story: &ResolvedScenario,
+        settings: &FabricSettings,
+        began: SystemTime,
+        gate: &Arc<Gate>,
+        sets: &Arc<AtomicUsize>,
+        prepare: impl FnOnce(&mut Monitor),
+    ) -> (Self, watch::Receiver<SharedState>) {
+        let stop = Arc::new(AtomicBool::new(false));
+        let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
+        let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(blank)]));
+        let (board, ends) = (Arc::new(board), Arc::clone(&stop));
+        let mut monitor = Monitor::new(settings.clone(), None, board, 0, ends).unwrap();
+        prepare(&mut monitor);
+        let time = SimClock::Virtual { began };
+        let seat = story.local_ports[0];
+        let (of, at, counted) = (Arc::clone(world), Arc::clone(gate), Arc::clone(sets));
+        let open = move || Gated {
+            wire: SimTransport::new(of.clone(), seat, time),
+            gate: at.clone(),
+            sets: counted.clone(),
+        };
+        let thread =
+            std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
+        (Running { stop, thread }, seen)
+    }
+}
+
 impl Drop for Simulated {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.gate.raise(Moment::NEVER);
-        if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
-            assert!(ended.is_ok() || std::thread::panicking(), "the monitor panicked");
-        }
+        self.end();
     }
 }

@@ -3,6 +3,7 @@
 pub mod dump;
 pub mod frame;
 pub(crate) mod id_map;
+pub(crate) mod link_errors;
 pub mod packed;
 pub mod reader;
 pub mod record_kind;

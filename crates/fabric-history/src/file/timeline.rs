@@ -125,6 +125,16 @@ impl Timeline {
         state(&self.port_states, port, began)
     }
 
+    /// The state of a port in a sweep, and the sweep from which on it has been up or down at the same rate.
+    pub fn state_since(&self, port: u32, began: i64) -> (i64, State) {
+        let now = self.port(port, began);
+        let changes = self.port_states.get(port).map_or(&[][..], Vec::as_slice);
+        let until = changes.partition_point(|(since, _)| *since <= began);
+        let is_same = |was: &State| was.up() == now.up() && was.runs() == now.runs();
+        let same = changes[..until].iter().rev().take_while(|(_, was)| is_same(was)).last();
+        (same.map_or(began, |(since, _)| *since), now)
+    }
+
     /// Whether a port was known to have a link when a sweep began: by the sweep before, if there was one.
     pub fn had_link(&self, port: u32, began: i64) -> bool {
         let first = self.port_states.get(port).and_then(|changes| changes.first());

@@ -26,6 +26,7 @@ use fabric_observation::host::HostObservation;
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
+use ib_health::recorded::RecordedErrors;
 use ib_health::totals::TotalsSeed;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
@@ -126,6 +127,12 @@ impl Recorder {
     pub fn totals(&mut self, fabric: &str) -> TotalsSeed {
         let totals = self.store.as_ref().map(|store| store.totals(fabric)).transpose();
         totals.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
+    }
+
+    /// The recorded errors of a fabric's links before `now`.
+    pub fn link_errors(&mut self, fabric: &str, now: SystemTime) -> RecordedErrors {
+        let errors = self.store.as_ref().map(|store| store.link_errors(fabric, now)).transpose();
+        errors.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
     }
 
     /// Records what is published until the sender of the published state is dropped.

@@ -4,12 +4,14 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
+use crate::file::link_errors::link_errors;
 use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
@@ -24,6 +26,7 @@ use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
+use ib_health::recorded::RecordedErrors;
 use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::register::text;
 use ib_mad::{Counter, Guid, PortNumber};
@@ -164,6 +167,18 @@ impl Store {
     /// The totals of a fabric's ports, from which its monitor continues after a restart.
     pub fn totals(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
         self.read_totals(fabric).map_err(HistoryError::database(&self.path, "read totals"))
+    }
+
+    /// The errors of a fabric's links before `now`, from which its monitor continues after a restart.
+    pub fn link_errors(&self, name: &str, now: SystemTime) -> Result<RecordedErrors, HistoryError> {
+        let read = || {
+            let fabrics = self.sql().fabrics()?.into_iter();
+            let Some((fabric, _)) = fabrics.into_iter().find(|(_, it)| it == name) else {
+                return Ok(RecordedErrors::default());
+            };
+            link_errors(self.sql(), &self.catalog.counters, fabric, now)
+        };
+        read().map_err(HistoryError::database(&self.path, "read errors of links"))
     }
 
     fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {

@@ -90,7 +90,7 @@ fn record(sweeps: u32, counted: impl Fn(u32) -> Counted) -> (TotalsSeed, Recorde
     let grown = |sweep: u32| counted(sweep).symbols - counted(sweep - 1).symbols;
     let errors = (1..sweeps).map(|sweep| (wall(sweep), grown(sweep))).filter(|(_, by)| *by > 0);
     let link = LinkErrors {
-        since: wall(0) - TRAINING,
+        since: wall(0),
         rate: (Width::X4, last.speed),
         ends: [Vec::new(), errors.collect()],
     };

@@ -102,6 +102,14 @@ statements! {
     sweeps_ended(fabric: i64, from: i64, to: i64) -> rows Vec<(i64, i64)>:
         "SELECT began, ended FROM sweeps WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
 
+    /// When each sweep from a moment on began, in the order of writing.
+    sweeps_written(fabric: i64, from: i64) -> column Vec<i64>:
+        "SELECT began FROM sweeps WHERE fabric = ?1 AND began >= ?2 ORDER BY id";
+
+    /// When the latest event of a kind was, from a moment on.
+    latest_event_at(kind: &str, from: i64) -> value Option<i64>:
+        "SELECT max(at) FROM events WHERE kind = ?1 AND at >= ?2";
+
     /// Whether there is a sweep before a moment that is in no hour.
     has_undigested_sweep_before(fabric: i64, began: i64) -> exists bool:
         "SELECT 1 FROM sweeps WHERE fabric = ?1 AND began < ?2
