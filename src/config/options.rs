@@ -294,7 +294,7 @@ section! {
         size: ByteSize,
         /// Retention of traffic per sweep [default: 24h]
         ///
-        /// The same holds for PortXmitWait and FEC corrections. Traffic per hour is kept for --history.retention.
+        /// Also of PortXmitWait and FEC corrections. Their hourly sums are kept for --history.retention.
         #[arg(long = "history.traffic-retention", value_name = "DURATION", hide_short_help = true)]
         traffic_retention: HumanDuration,
         /// Retention of everything else [default: 30d]
@@ -381,9 +381,9 @@ section! {
         vs_key_file: PathBuf,
         /// P_Key for performance management
         ///
-        /// The partition in which counters are read, such as 0x8001. The local port must be a full
-        /// member of it: limited members do not respond to a limited member. By default it is the first P_Key in
-        /// the table of the port.
+        /// The partition in which counters are read, such as 0x8001. The local port should be a full member of
+        /// it: otherwise hosts that are limited members do not respond. By default it is the first P_Key in the
+        /// table of the port.
         #[arg(long = "fabric.pkey", value_name = "P_KEY")]
         pkey: PKey,
         /// Read error details in each sweep [default: false]
