@@ -17,7 +17,7 @@ impl Report<'_> {
             "## Settings\n\nShort runs with other settings: the certainty that is required before a link is bad \
              (`--health.ber-confidence`), and a site's own limits (`health.limits`) as multiples of the default ones. \
              What counts as false does not depend on these settings: if a site's limit is lower than the default, an \
-             alarm on a link between the two counts as false.\n\n\
+             alarm on a link between the two limits counts as false.\n\n\
              | confidence | limits | cable-days | false `bad` per million (95% upper bound) | false `watch` | 2x: `watch` in 10 min | 2x: `bad` in 10 min | in 1 h | in 24 h | 5x: `bad`, median |\n\
              |---|---|---|---|---|---|---|---|---|---|\n",
         );

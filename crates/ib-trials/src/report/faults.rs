@@ -83,10 +83,11 @@ impl Report<'_> {
     fn speeds(&self, page: &mut String) {
         page.push_str(
             "\nDetection at twice the limit, by speed, compared with the best that any rule can do:\n\n\
-             - *Best possible*: the mean time that a sequential test (CUSUM) needs if it knows both error rates and \
-             has one false alarm in a million days: on a link at 0.9 of its limit (from 0.9x), or at its limit (from \
-             1x). Compare the exporter with the time from 0.9x: `bad` at 0.9 of the limit is a false alarm, `bad` at \
-             the limit is not.\n\
+             - *Best possible*: the mean time that a sequential test (CUSUM) needs if it knows the error rates before \
+             and after the fault, and has one false alarm in a million days. Before the fault the link is at 0.9 of \
+             its limit (from 0.9x), or at its limit (from 1x). Compare the exporter with the time from 0.9x: `bad` at \
+             0.9 of the limit is a false alarm, `bad` at the limit is not. The exporter's mean is of few faults, and \
+             can be below the best possible by chance.\n\
              - *False alarms*: the lower bound of false alarms per day, on a link at 0.9 of its limit, for any rule \
              that finds 99% of the links at twice their limit within 10 minutes (Kullback-Leibler divergence). At \
              EDR, HDR and NDR no such rule can have as few as one false `bad` in a million cable-days, even if only \
@@ -158,10 +159,10 @@ impl Report<'_> {
              reseating, which helps with 50% of all causes; after errors in both directions, swapping the cable, \
              which helps with 25%. So without power readings the suggestions help with at most 75%. Power readings \
              reveal weak lasers: they add {:.1} percentage points for each tenth of the broken transceivers with a \
-             weak laser. The trials assume that {} have one; 80% would need a third. If the exporter suggested a new \
-             transceiver wherever the optical power is normal, it would help with 90% of all causes, because the new \
-             one is also newly seated. It does not, because that wastes a transceiver where reseating is enough. No \
-             repair helps if a port is faulty and its cable is good.\n",
+             weak laser. The trials assume that {} have one; to reach 80%, a third must have one. If the exporter \
+             suggested a new transceiver wherever the optical power is normal, it would help with 90% of all causes, \
+             because the new one is also newly seated. It does not, because that wastes a transceiver where reseating \
+             is enough. No repair helps if a port is faulty and its cable is good.\n",
             10.0 * CAUSES[3].2,
             percent(WEAK)
         );
