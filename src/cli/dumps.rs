@@ -11,7 +11,7 @@ use humantime::format_rfc3339_seconds;
 use ib_fabric::names::{Naming, NodeNameMap};
 use ib_health::LinkEvaluator;
 use ib_mad::Moment;
-use ib_mad::label::{grouped, plural};
+use ib_mad::label::grouped;
 use ib_mad::moment::Anchor;
 
 use super::Fatal;
@@ -61,8 +61,11 @@ pub fn notes(dumps: &[Dump]) -> Vec<String> {
             formats.join(", ")
         );
         if dump.unresolved > 0 {
-            let ports = plural(dump.unresolved, "end");
-            let _ = write!(text, "; {ports} of links or ports cannot be assigned");
+            let entries = grouped(dump.unresolved);
+            let _ = write!(
+                text,
+                "; ports or links left out: {entries} (unknown node, or contradiction)"
+            );
         }
         super::printable(&text)
     };

@@ -84,7 +84,11 @@ struct Cell {
 fn heat(view: FabricView<'_>) -> Markup {
     let leaves = leaves(view.snapshot);
     let is_by_leaf = leaves.len() > MAX_ROWS;
-    let what = if is_by_leaf { "leaf: its busiest port" } else { "port: the busier direction" };
+    let what = if is_by_leaf {
+        "leaf, colored by its busiest port"
+    } else {
+        "port, colored by its busier direction"
+    };
     html! {
         @if !leaves.is_empty() {
             h2 { "Utilization of the leaves" }

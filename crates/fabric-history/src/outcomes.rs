@@ -27,7 +27,7 @@ ib_mad::labeled_enum! {
         Replaced, "replaced", "Another cable or module was plugged in.";
         Replugged, "replugged", "The link was down for at least 5 s, and has the same cable.";
         ByItself, "by_itself", "Neither: the verdict went away by itself.";
-        Open, "open", "It is not ok, or not yet for 24 hours.";
+        Open, "open", "The link is not ok, or has been ok for less than 24 hours.";
     }
 }
 

@@ -59,9 +59,9 @@ pub struct MKeysError {
 const WANTED: &str = "it must be one M_Key (0x0123456789abcdef), or a port GUID and its M_Key as in OpenSM's guid2mkey";
 const SEVERAL: &str =
     "a second M_Key without a GUID; the file has one key for all ports, or lines of GUID and M_Key";
-const SHORT: &str = "the M_Key behind a port GUID must have 16 hexadecimal digits, as OpenSM writes it: is the \
-                     file a copy that was cut off?";
-const ZERO: &str = "0 is no M_Key: leave --fabric.m-key-file out where ports have none";
+const SHORT: &str = "the M_Key after a port GUID must have 16 hexadecimal digits, as OpenSM writes it: is the \
+                     file a truncated copy?";
+const ZERO: &str = "0 is not an M_Key: omit --fabric.m-key-file if the ports have none";
 const EMPTY: &str =
     "the file has no M_Key; write one (0x0123456789abcdef), or name OpenSM's guid2mkey";
 const NEIGHBOR: &str =
@@ -220,7 +220,7 @@ mod tests {
             ("0x5ec2e75ec2e75ec2e7", 1, "it must be one M_Key"),
             ("-5", 1, "it must be one M_Key"),
             ("0x", 1, "it must be one M_Key"),
-            ("0x0", 1, "0 is no M_Key"),
+            ("0x0", 1, "0 is not an M_Key"),
             ("0x5ec2e7\n0x5ec2e7", 2, "a second M_Key"),
             ("0x5ec2e7\n0xa 0x5ec2e7", 2, "a second M_Key"),
             ("0xa 0x00000000005ec2e7\n0x5ec2e7", 2, "a second M_Key"),

@@ -304,7 +304,7 @@ fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<Port>, Fatal
     if ports.is_empty() {
         let mut problem = format!("{what}: {name:?} not found in {}", source.name());
         if Reference::new(name).lid.is_some() {
-            problem += "; a history has no LIDs: use a name or GUID, or --url of the exporter for a present LID";
+            problem += "; a history has no LIDs: use a name or GUID, or --url of the exporter for a current LID";
         }
         return Err(Fatal::usage(problem));
     }

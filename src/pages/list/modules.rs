@@ -131,8 +131,8 @@ pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult)
                 (components::fabric_field(&fabric_names(fabrics), query.filter("fabric")))
                 (text_field("Node, vendor, part or serial number", &query))
             },
-            nothing: "No device reports its cables or modules yet. They are read of NVIDIA devices that announce \
-                      registers, each every 10 minutes by default.",
+            nothing: "No cables or modules have been read yet. The exporter reads them, by default every 10 minutes, \
+                      from NVIDIA devices that announce registers.",
         };
         let filter =
             Filter { fabric: query.filter("fabric").map(str::to_owned), ..Filter::default() };

@@ -133,7 +133,7 @@ ib_mad::labeled_enum! {
     pub enum RootCause {
         SlowReceiver, "slow_receiver", "Its receiver, a host or a router, accepts less than the link carries.";
         FullLink, "full_link", "Its link is fully utilized: more traffic is offered than it can carry.";
-        Unknown, "unknown", "Its receiver is a switch of which no other port waits or is known to be full, it has no receiver (any more), or ports wait for one another in a cycle.";
+        Unknown, "unknown", "Its neighbor is a switch with no other port that waits or is known to be fully utilized, it has no neighbor (any more), or ports wait for one another in a cycle.";
     }
 }
 

@@ -42,8 +42,8 @@ impl NetBuilder {
         if !is_good_id(id) {
             return Err(format!(
                 "bad node id \"{}\": an id has 1 to {LONGEST_ID} bytes, no control characters, no \
-                 quotes and none of \"@\" and \"#\", but \"#\" behind a module's prefix of at most \
-                 {LONGEST_PREFIX}",
+                 quotes, no \"@\", and no \"#\" except one after a module prefix of at most \
+                 {LONGEST_PREFIX} bytes",
                 id.escape_default()
             ));
         }

@@ -278,8 +278,8 @@ impl<'a> Timeline<'a> {
         }
         if self.port_count > MOST_PORTS {
             let problem = format!(
-                "with this more than {MOST_PORTS} ports, of which a flow counts as {FLOW}, are in \
-                 the timeline"
+                "the steps of the timeline name more than {MOST_PORTS} ports in total (a flow \
+                 counts as {FLOW})"
             );
             return Err(self.error("", problem));
         }
@@ -404,7 +404,7 @@ mod tests {
         timeline.charge(1, most * FLOW).unwrap();
         let problem = timeline.charge(1, FLOW).unwrap_err();
         assert_eq!(problem.line, Some(7));
-        assert!(problem.text.starts_with("with this more than 10000000 ports"), "{problem:?}");
+        assert!(problem.text.contains("more than 10000000 ports in total"), "{problem:?}");
     }
 
     #[test]

@@ -146,8 +146,10 @@ impl Discovery {
         if !self.overflowed {
             self.overflowed = true;
             let limit = self.limit;
-            let gap =
-                format!("discovery stopped after {limit} requests: the fabric seems to be endless");
+            let gap = format!(
+                "discovery stopped after {limit} requests, more than any subnet needs: a device probably reports \
+                 neighbors that do not exist"
+            );
             self.gap(route, gap);
         }
         self.result.failures += 1;
