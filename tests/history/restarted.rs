@@ -1,16 +1,17 @@
 //! Totals continue after a restart of the exporter.
 
-use std::path::Path;
-
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::BerWindow;
-use test_rig::{Exporter, Ibsim, OpenSm, topology};
+use ib_health::{LinkAssessment, Verdict};
+use test_rig::{Exporter, Ibsim, OpenSm, Simulated, topology};
 
-use super::{RecordedSimulation, events, minutes, wall};
+use super::{RecordedSimulation, SWEEP, events, minutes, wall};
 
 fn start(ibsim: &Ibsim, file: &Path) -> Exporter {
     let file = format!("--history.file={}", file.display());
@@ -70,9 +71,32 @@ fn totals_survive_a_restart() {
     assert!(fourth.stop().success());
 }
 
-/// Runs a simulated fabric for 20 minutes, restarts its exporter with the history, and returns the verdicts and the bit
-/// errors of all links after its first sweep, by their names.
-fn verdicts_after_restart(story: &str, with_history: bool) -> BTreeMap<String, (String, f64)> {
+/// The verdict of each link, by its ports, and the time in which errors of both ends were counted.
+type Known = BTreeMap<[String; 2], (Verdict, Duration)>;
+
+fn known(simulated: &Simulated) -> Known {
+    let observation = simulated.observation();
+    let fabric = &observation.snapshot.as_ref().unwrap().fabric;
+    let of_link = |found: &LinkAssessment| {
+        let ports = [found.link.0, found.link.1];
+        let counted = ports.map(|port| {
+            let errors = &observation.assessment.ports[port.0 as usize].bit_errors;
+            errors.windows[BerWindow::Long as usize].span()
+        });
+        let name = |port| format!("{}[{}]", fabric.node_of(port).name, fabric.port(port).number);
+        (ports.map(name), (found.verdict, counted.into_iter().min().unwrap()))
+    };
+    observation.assessment.links.iter().map(of_link).collect()
+}
+
+/// Runs a fabric for 20 minutes, and its exporter again from minute 21 on, with what it recorded or without; returns
+/// what is known of all links after 21 minutes without a restart, and after the first sweep after the restart.
+fn restarted(with_history: bool) -> [Known; 2] {
+    // A link at NDR is observed for 10 minutes.
+    let story = "
+timeline:
+- bad-cable: {at: 30s, into: \"leaf-0-1[9]\", ratio: 1e-12}
+- flap: {at: 18m, link: \"leaf-0-2[3]\", down: [3s]}";
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut simulation = RecordedSimulation::new(story, &file);
@@ -81,8 +105,8 @@ fn verdicts_after_restart(story: &str, with_history: bool) -> BTreeMap<String, (
     recorder.finish(wall(minutes(20)));
     drop(recorder);
     simulated.run_to(minutes(21));
-    let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
-    let mut recorder = Recorder::new(settings, Arc::default());
+    let uninterrupted = known(&simulated);
+    let mut recorder = Recorder::new(HistorySettings::new(file), Arc::default());
     let fabric = simulated.observation().fabric.clone();
     simulated.restart(|monitor| {
         if with_history {
@@ -91,30 +115,39 @@ fn verdicts_after_restart(story: &str, with_history: bool) -> BTreeMap<String, (
         }
     });
     simulated.run_for(Duration::from_secs(5));
-    let observation = simulated.observation();
-    let fabric = &observation.snapshot.as_ref().unwrap().fabric;
-    let links = observation.assessment.links.iter().map(|link| {
-        let ports = [link.link.0, link.link.1];
-        let windows = ports.map(|port| {
-            let errors = &observation.assessment.ports[port.0 as usize].bit_errors;
-            f64::from(errors.windows[BerWindow::Long as usize].seconds)
-        });
-        let names = ports
-            .map(|port| format!("{}[{}]", fabric.node_of(port).name, fabric.port(port).number));
-        (names.join(" "), (link.verdict.label().to_owned(), windows[0].min(windows[1])))
-    });
-    links.collect()
+    [uninterrupted, known(&simulated)]
 }
 
 #[test]
-fn links_have_their_verdicts_after_a_restart() {
-    let story = "
-timeline:
-- bad-cable: {at: 30s, into: \"leaf-0-1[9]\", ratio: 1e-12}
-- flap: {at: 18m, link: \"leaf-0-2[3]\", down: [3s]}";
-    let found = verdicts_after_restart(story, true);
-    println!("{found:#?}");
-    panic!();
+fn links_need_no_observation_after_a_restart_with_history() {
+    let [uninterrupted, known] = restarted(true);
+    assert_eq!(uninterrupted.len(), known.len());
+    for (link, &(verdict, counted)) in &known {
+        let (expected, before) = uninterrupted[link];
+        let [low, high] = link.each_ref().map(|port| &**port);
+        match (low, high) {
+            ("leaf-0-1[9]", _) => assert_eq!(verdict, Verdict::Bad),
+            // It trained two minutes ago.
+            ("leaf-0-2[3]", _) => {
+                assert_eq!(verdict, Verdict::Unknown);
+                assert!(counted < minutes(3), "{counted:?}");
+                continue;
+            }
+            _ => assert_eq!(verdict, Verdict::Ok, "{low} {high}"),
+        }
+        assert_eq!(verdict, expected, "{low} {high}");
+        assert!(counted >= minutes(19), "{low} {high}: {counted:?}");
+        assert!(counted.abs_diff(before) <= 2 * SWEEP, "{low} {high}: {counted:?}, {before:?}");
+    }
+}
+
+#[test]
+fn links_are_observed_again_after_a_restart_without_history() {
+    let [uninterrupted, known] = restarted(false);
+    assert!(uninterrupted.values().any(|(verdict, _)| *verdict == Verdict::Bad));
+    for (link, (verdict, counted)) in known {
+        assert_eq!((verdict, counted), (Verdict::Unknown, Duration::ZERO), "{link:?}");
+    }
 }
 
 #[test]

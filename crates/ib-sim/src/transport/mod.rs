@@ -60,13 +60,14 @@ pub struct SimTransport {
 const BUSY_WAIT: Duration = Duration::from_micros(200);
 
 impl SimTransport {
-    /// The transport of a port. The simulation starts when its clock does.
+    /// The transport of a port. The simulation starts when its clock does; virtual time continues where the simulation is.
     pub fn new(simulation: SharedSimulation, port: PortId, clock: SimClock) -> Self {
+        let now = lock(&simulation).now();
         SimTransport {
             simulation,
             port,
             clock,
-            now: Moment::default(),
+            now,
             arrivals: BTreeMap::new(),
             sent: 0,
             hop_counts: None,
