@@ -325,6 +325,9 @@ fn main() {
     drop(reader);
     let (ports, seconds) = took(|| Recorder::new(settings, Arc::default()).totals("default").len());
     row(&format!("totals of {ports} ports at start"), &ms(seconds), "");
+    let recorder = &mut Recorder::new(HistorySettings::new(file), Arc::default());
+    let (links, seconds) = took(|| recorder.link_errors("default", end).links.len());
+    row(&format!("errors of {links} links at start"), &ms(seconds), "");
 }
 
 fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {

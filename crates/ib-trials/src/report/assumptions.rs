@@ -23,7 +23,7 @@ pub(super) fn definitions(page: &mut String) {
          - A fabric is a cell of 4 switches, 28 hosts and 36 cables, from QDR to NDR, with counters as wide as the \
          devices have them. XDR is missing.\n\
          - The discovery after a change is one sweep later. Port events of the exporter's host are not simulated.\n\
-         - A restart of the exporter loses the state of the evaluator, but not the topology.\n\
+         - A restart of the exporter loses the state of the evaluator, as without a history, but not the topology.\n\
          - Except in bursts, errors are independent of each other.\n\n",
     );
 }
