@@ -274,7 +274,10 @@ impl Report<'_> {
         let found = within(&times, TEN_MINUTES);
         let share = found as f64 / times.len().max(1) as f64;
         row(
-            "`bad` within 10 minutes at twice the limit",
+            &format!(
+                "`bad` within 10 minutes at twice the limit, a sweep every {} s",
+                self.interval()
+            ),
             "at least 99%".into(),
             percent(share),
             share >= RECALL,
