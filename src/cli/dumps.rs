@@ -64,7 +64,7 @@ pub fn notes(dumps: &[Dump]) -> Vec<String> {
             let entries = grouped(dump.unresolved);
             let _ = write!(
                 text,
-                "; ports or links left out: {entries} (unknown node, or contradiction)"
+                "; ports or links left out: {entries} (their node is unknown, or they contradict others)"
             );
         }
         super::printable(&text)

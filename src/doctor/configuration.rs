@@ -38,8 +38,7 @@ fn check_config_file(options: &DoctorOptions) -> Finding {
     let shown = options.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     match &options.problem {
         Some(problem) => {
-            let expected =
-                "a valid file; `serve` exits with code 2, and the other checks used only flags";
+            let expected = "a valid file; otherwise `serve` exits with code 2. The other checks used only flags";
             let fix = format!("edit {shown}   # keys: docs/configuration.md");
             bad(Configuration, what, problem).expected(expected).fix(fix)
         }

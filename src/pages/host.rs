@@ -68,7 +68,7 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
         let rates = Rates::new(previous, latest);
         let readings = previous.zip(latest).map(|(previous, latest)| [previous, latest]);
         let roce = |device: &Device, port: &DevicePort| Roce::new(readings?, &device.device, port.port);
-        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } ", or a demo whose scenario has no " code { "own-host" } ")." } };
+        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "), or this is a demo whose scenario has no " code { "own-host" } "." } };
         let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, &rates, roce));
         Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
     })

@@ -320,7 +320,7 @@ impl Recorder {
             }
             self.logged.insert(kind, Instant::now());
             self.is_failing = true;
-            tracing::error!(%error, "history recording failed: next attempt at the next read");
+            tracing::error!(%error, "history recording failed: retrying at the next sweep or host read");
         }
     }
 

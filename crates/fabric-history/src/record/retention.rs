@@ -91,7 +91,7 @@ impl Store {
         now: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
         let failed = |doing| HistoryError::database(&self.path, doing);
-        self.digest().map_err(failed("digest an hour"))?;
+        self.digest().map_err(failed("compact an hour"))?;
         self.prune_all(settings, now).map_err(failed("delete expired data"))?;
         self.truncate_log().map_err(failed("truncate the write-ahead log"))
     }

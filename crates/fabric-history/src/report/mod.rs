@@ -342,7 +342,7 @@ fn limitations(
     for (kind, meaning) in [
         (
             EventKind::ExporterStart,
-            "the exporter started; link states and verdicts from before are not carried over.",
+            "the exporter started; it does not count earlier flaps, nor report links and nodes that were already down.",
         ),
         (EventKind::SweepFailed, "sweeps of the fabric fail until the next sweep_recovered event."),
         (
