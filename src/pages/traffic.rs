@@ -55,7 +55,7 @@ pub(super) fn throughput(traffic: &Traffic, trend: &[f32]) -> Markup {
             "Hosts send " strong { (components::traffic(traffic.sent)) } " and receive "
             strong { (components::traffic(traffic.received)) } "."
             @if sent.len() > 2 { span .quiet {
-                " At most " (components::traffic(most)) " sent in the last " (sent.len()) " sweeps."
+                " Highest rate sent in the last " (sent.len()) " sweeps: " (components::traffic(most)) "."
             } }
         }
         @if sent.len() > 2 { div .trend {
