@@ -313,6 +313,13 @@ fn main() {
         "",
     );
 
+    println!("\nstart after {SWEEPS} sweeps");
+    let mut recorder = Recorder::new(settings.clone(), Arc::default());
+    let (links, seconds) = took(|| recorder.link_errors("default", end).links.len());
+    row(&format!("errors of {links} links"), &ms(seconds), "");
+    drop(recorder);
+
+    // With the times of day in another order than in the file.
     lengthen(&file);
     suspect(&file, end - Duration::from_secs(1800));
     let size = std::fs::metadata(&file).unwrap().len();
@@ -325,9 +332,6 @@ fn main() {
     drop(reader);
     let (ports, seconds) = took(|| Recorder::new(settings, Arc::default()).totals("default").len());
     row(&format!("totals of {ports} ports at start"), &ms(seconds), "");
-    let recorder = &mut Recorder::new(HistorySettings::new(file), Arc::default());
-    let (links, seconds) = took(|| recorder.link_errors("default", end).links.len());
-    row(&format!("errors of {links} links at start"), &ms(seconds), "");
 }
 
 fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {
