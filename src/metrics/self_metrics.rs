@@ -92,7 +92,7 @@ families! {
         "Ports with a link whose neighbor did not respond to subnet management requests: its SMA hangs, or an M_Key protects it."
         => |state, out| state.each(out, |it, out| out.value(it.stats.unanswered_ports as u64));
     "infiniband_mkey_suspected" Gauge ["fabric"]
-        "1 if M_Key protection is the likely cause of unresponsive neighbors: no node beyond the local port responds, or the local port itself does not respond, or the local port has an M_Key and many neighbors do not respond."
+        "1 if M_Key protection is the likely cause of unresponsive neighbors: no node beyond the local port responds, or the local port itself does not respond, or the local port has M_Key protection level 2 or 3, no key is set, and many neighbors do not respond."
         => |state, out| state.each(out, |it, out| out.value(it.stats.m_key_suspected.into()));
     "infiniband_partition_suspected" Gauge ["fabric"]
         "1 if the local port lacks the P_Key of --fabric.pkey, or if switches respond to performance management but at least 90% of the channel adapters, and at least 3 of them, do not: wrong partition or limited member."

@@ -468,7 +468,7 @@ const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 families! {
     pub(super) DIRECTIONS: PortItem<'_>;
     "infiniband_link_bit_error_ratio" Gauge WINDOW_LABELS
-        "Bit error ratio (after FEC) of the bits received at this port, over the window. Absent until the window is long enough for a result."
+        "Bit error ratio (after FEC) of the bits received at this port, over the window. Label window: 12m or 125m. Absent until the window is long enough for a result."
         => |port, samples| {
             for window in WINDOWS {
                 let ratio = port.bit_errors().and_then(|it| it.ratio(window));
@@ -487,7 +487,7 @@ families! {
     /// What does not change while a link stays up: one series for both ends.
     pub(super) LIMITS: LinkItem<'_>;
     "infiniband_link_bit_error_ratio_limit" Gauge LINK_LABELS
-        "Limit of infiniband_link_bit_error_ratio for this link. Above it the link is bad."
+        "Limit of infiniband_link_bit_error_ratio for this link. A link is bad once its errors exceed the limit by more than chance explains."
         => |link, samples| {
             let limits = link.bit_errors().map(|it| it.limit).filter(|limit| *limit > 0.0);
             samples.float_if_known(limits.reduce(f32::min));
