@@ -97,10 +97,13 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
         .map(|(entries, warnings)| (format!("{shown} is valid; entries: {entries}"), warnings));
     check_file(what, read, format!("ls -l {shown}; edit it, or remove {what}"), |warning| {
         warning
-            .expected("readable for owner and group only; several M_Keys need OpenSM's file neighbors, too")
+            .expected(
+                "readable for owner and group only; for several M_Keys also OpenSM's file \"neighbors\" \
+                 in the same directory",
+            )
             .fix(format!(
                 "chgrp fabric-exporter {shown} && chmod 0640 {shown}; if the keys differ, copy \
-                 OpenSM's file neighbors to the same directory"
+                 OpenSM's file \"neighbors\" to the same directory"
             ))
     })
 }

@@ -126,7 +126,8 @@ impl Partitions {
             if found.is_none() {
                 tracing::warn!(
                     hca = port.hca, port = port.port, p_key = %key,
-                    "redirect unusable: this port is not a member of the partition, so the agent cannot be queried"
+                    "redirect unusable: an agent redirects requests to a P_Key that this port does not have, so that \
+                     agent cannot be queried"
                 );
             }
             found
