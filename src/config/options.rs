@@ -87,7 +87,7 @@ section! {
         telemetry_path: String,
         /// Metrics of a scrape without parameters [default: full]
         ///
-        /// full: all metrics. lean: what the rules and alerts need, about a sixth of the series. A scrape can choose
+        /// full: all metrics. lean: what the rules and alerts need, about an eighth of the series. A scrape can choose
         /// for itself: ?profile=lean, ?collect[]=GROUP, ?exclude[]=GROUP, ?shard=K/N.
         #[arg(long = "web.profile", value_name = "PROFILE", hide_possible_values = true, hide_short_help = true)]
         profile: Profile,
