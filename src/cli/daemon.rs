@@ -122,8 +122,8 @@ impl<'a> Daemon<'a> {
         };
         let capture = fabric.capture.as_ref().map(create).transpose()?;
         let seed = self.recorder.as_mut().map(|recorder| {
-            let errors = recorder.link_errors(&fabric.name, SystemTime::now());
-            (recorder.totals(&fabric.name), errors)
+            let totals = recorder.totals(&fabric.name);
+            (totals, recorder.link_errors(&fabric.name, SystemTime::now()))
         });
         let replica = fabric.totals_from.as_ref().map(|(url, access)| {
             let limit = replica::TIMEOUT;

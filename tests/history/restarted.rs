@@ -1,4 +1,4 @@
-//! Totals continue after a restart of the exporter.
+//! Totals and bit errors continue after a restart of the exporter.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,8 @@ use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::BerWindow;
 use ib_health::{LinkAssessment, Verdict};
+use ib_mad::Counter;
+use ib_mad::rate::{Speed, Width};
 use test_rig::{Exporter, Ibsim, OpenSm, Simulated, topology};
 
 use super::{RecordedSimulation, SWEEP, events, minutes, wall};
@@ -127,7 +129,7 @@ fn links_need_no_observation_after_a_restart_with_history() {
         let [low, high] = link.each_ref().map(|port| &**port);
         match (low, high) {
             ("leaf-0-1[9]", _) => assert_eq!(verdict, Verdict::Bad),
-            // It trained two minutes ago.
+            // It trained three minutes ago.
             ("leaf-0-2[3]", _) => {
                 assert_eq!(verdict, Verdict::Unknown);
                 assert!(counted < minutes(3), "{counted:?}");
@@ -148,6 +150,56 @@ fn links_are_observed_again_after_a_restart_without_history() {
     for (link, (verdict, counted)) in known {
         assert_eq!((verdict, counted), (Verdict::Unknown, Duration::ZERO), "{link:?}");
     }
+}
+
+#[test]
+fn recorded_errors_are_those_since_a_link_changed() {
+    let story = "
+timeline:
+- bad-cable: {at: 30s, into: \"leaf-0-1[9]\", ratio: 1e-12}
+- flap: {at: 2430s, link: \"leaf-0-2[3]\", down: [3s]}
+- clear: {at: 3030s, port: \"leaf-0-0[9]\"}
+- set: {at: 30s, port: \"leaf-0-0[9]\", counters: {SymbolErrorCounter: 3}}";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut simulation = RecordedSimulation::new(story, &file);
+    // More than an hour: its first readings are digested.
+    simulation.run_to(minutes(100));
+    let observation = simulation.simulated.observation();
+    let snapshot = observation.snapshot.as_ref().unwrap();
+    let fabric = &snapshot.fabric;
+    let recorded = simulation.recorder.link_errors(&observation.fabric, wall(minutes(100)));
+    assert_eq!(recorded.links.len(), fabric.links().count());
+    assert_eq!(recorded.sweeps.len(), 400);
+    for link in fabric.links() {
+        let id = fabric.link_id(link.0).unwrap();
+        let known = &recorded.links[&id];
+        assert_eq!(known.rate, (Width::X4, Speed::Ndr));
+        let since = known.since.duration_since(recorded.sweeps[0]).unwrap().as_secs() / 60;
+        let names = id.ends().map(|(guid, number)| {
+            let port = fabric.find((guid, number)).unwrap();
+            format!("{}[{number}]", fabric.node_of(port).name)
+        });
+        let counted = known.ends.each_ref().map(|end| end.iter().map(|(_, by)| by).sum::<u64>());
+        match names.each_ref().map(|name| &**name) {
+            ["leaf-0-1[9]", _] => {
+                let port = snapshot.fabric.find(id.ends()[0]).unwrap();
+                let total = snapshot.reading(port).unwrap().get(Counter::SymbolErrors).unwrap();
+                assert!(total > 100, "{total}");
+                assert_eq!((since, counted), (0, [total, 0]));
+            }
+            // Its second end reports the link down later.
+            ["leaf-0-2[3]", _] => assert!((40..=42).contains(&since) && counted == [0, 0]),
+            ["leaf-0-0[9]", _] => assert_eq!((since, counted), (50, [0, 0])),
+            _ => assert_eq!((since, counted), (0, [0, 0]), "{names:?}"),
+        }
+    }
+    // An exporter that is started hours later uses none of them, and one with the clock set back the sweeps before.
+    let later = simulation.recorder.link_errors(&observation.fabric, wall(minutes(400)));
+    assert!(later.sweeps.is_empty() && later.links.is_empty());
+    let earlier = simulation.recorder.link_errors(&observation.fabric, wall(minutes(30)));
+    assert_eq!(earlier.sweeps.len(), 120);
+    assert!(simulation.recorder.link_errors("another", wall(minutes(100))).links.is_empty());
 }
 
 #[test]

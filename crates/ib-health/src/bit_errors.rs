@@ -252,6 +252,11 @@ pub struct BerWindows {
 }
 
 impl BerWindows {
+    /// The errors will be compared with another limit: whether they were above the last one does not matter any more.
+    pub fn on_other_limit(&mut self) {
+        self.is_over = false;
+    }
+
     /// Drops what a window without a gap would not contain any more.
     pub fn keep_latest(&mut self, at: Tick) {
         self.quick.keep_latest(BerWindow::Quick.length(), at);
@@ -264,7 +269,8 @@ impl BerWindows {
         let Incoming { bits_per_second, confidence, .. } = incoming;
         let limit = incoming.limits.symbol;
         let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
-        self.counted = self.counted.wrapping_add(errors as u32);
+        let errors = u32::try_from(errors).unwrap_or(u32::MAX);
+        self.counted = self.counted.wrapping_add(errors);
         let rate = bits_per_second * limit;
         let now = Now { at, counted: self.counted, rate, confidence };
         for window in BerWindow::ALL {

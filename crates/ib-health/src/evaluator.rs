@@ -20,7 +20,7 @@ use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
-use super::recorded::{self, RecordedErrors};
+use super::recorded::{self, Compared, RecordedErrors};
 use super::replica::ReplicaTotals;
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
@@ -66,11 +66,11 @@ impl LinkEvaluator {
             ..Assessment::default()
         };
         let is_resumed = !self.recorded.links.is_empty() && !self.links.is_empty();
-        let before = is_resumed.then(|| recorded::totals_before(&self.ports));
-        let snapshot = self.update_ports(snapshot, &mut assessment);
-        if let Some(before) = before {
+        let mut compared = if is_resumed { recorded::before(&self.ports) } else { Vec::new() };
+        let snapshot = self.update_ports(snapshot, &mut assessment, &mut compared);
+        if is_resumed {
             let recorded = std::mem::take(&mut self.recorded);
-            self.resume(&recorded, &before, &snapshot, &mut assessment);
+            self.resume(&recorded, &compared, &snapshot, &mut assessment);
         }
         let found = self.congestion.update(
             &fabric,
@@ -171,8 +171,13 @@ impl LinkEvaluator {
         self.fabric = Arc::clone(fabric);
     }
 
-    /// Returns the totals.
-    fn update_ports(&mut self, snapshot: Snapshot<Raw>, assessment: &mut Assessment) -> Snapshot {
+    /// Returns the totals. `compared` is empty, or has the totals of an earlier run, and gets those of this sweep.
+    fn update_ports(
+        &mut self,
+        snapshot: Snapshot<Raw>,
+        assessment: &mut Assessment,
+        compared: &mut [Compared],
+    ) -> Snapshot {
         let fabric = Arc::clone(&self.fabric);
         let snapshot = snapshot.into_totals(|snapshot, port, reading| {
             let index = port.0 as usize;
@@ -184,6 +189,9 @@ impl LinkEvaluator {
                 let fastest = totals::fastest(fabric.port(port).number, status);
                 let hardware = snapshot.hardware.port(fabric.end(port));
                 let (growth, bit_errors) = tracker.update(reading, hardware, incoming, fastest);
+                if let Some(compared) = compared.get_mut(index) {
+                    compared.set_now(reading);
+                }
                 if !self.replica.0.is_empty()
                     && let Some(replica) = self.replica.0.get(&fabric.end(port))
                 {

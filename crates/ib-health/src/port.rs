@@ -105,11 +105,15 @@ impl PortTracker {
         let growth = self.totals.update_in_place(reading, fastest);
         self.missed = 0;
         self.advance_periods(growth.at);
-        if incoming != self.incoming {
+        let rate = |it: Incoming| (it.bits_per_second, it.lanes);
+        if incoming.map(rate) != self.incoming.map(rate) {
             // The link trained at another rate, or its rate was changed.
             self.restart(None);
-            self.incoming = incoming;
+        } else if incoming != self.incoming {
+            // Its error correction became known, which of 25,000 ports takes up to 25 minutes after a start.
+            self.ber.on_other_limit();
         }
+        self.incoming = incoming;
         let Some(incoming) = incoming.filter(|_| growth.at.whole_seconds() >= self.quiet_until)
         else {
             self.level = BitErrorLevel::Unknown;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use ib_fabric::topology::LinkId;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::reading::Totals;
+use ib_mad::reading::Raw;
 use ib_mad::{Counter, Reading};
 
 use super::assessment::Assessment;
@@ -52,8 +52,40 @@ const MAX_BURST: Duration = Duration::from_secs(144);
 const COMPARED: [Counter; 3] =
     [Counter::SymbolErrors, Counter::FecUncorrectableBlocks, Counter::LinkDowned];
 
-/// The totals of a port's [`COMPARED`] counters; `None` of those that are unknown.
-type Compared = [Option<u64>; COMPARED.len()];
+/// The totals of a port's [`COMPARED`] counters before a restart, and in the first sweep after it; `None` of those that
+/// are unknown.
+#[derive(Default)]
+pub(super) struct Compared {
+    before: [Option<u64>; COMPARED.len()],
+    now: [Option<u64>; COMPARED.len()],
+}
+
+impl Compared {
+    pub fn set_now(&mut self, reading: &Reading<Raw>) {
+        self.now = COMPARED.map(|counter| reading.get(counter));
+    }
+
+    /// The errors that were counted in between, if they are known, and whether all counters of them are.
+    fn errors(&self) -> (Option<u64>, bool) {
+        let [symbols, blocks, _] = [0, 1, 2].map(|it| self.now[it]?.checked_sub(self.before[it]?));
+        let is_complete = self.before[1].is_none() || blocks.is_some();
+        (symbols.map(|symbols| symbols.max(blocks.unwrap_or(0))), is_complete)
+    }
+
+    /// Whether a link may have gone down in between.
+    fn has_link_down(&self) -> bool {
+        self.now[2].is_none() || self.now[2] != self.before[2]
+    }
+}
+
+/// The totals with which ports begin, by port index.
+pub(super) fn before(ports: &[PortTracker]) -> Vec<Compared> {
+    let of_port = |port: &PortTracker| Compared {
+        before: COMPARED.map(|counter| port.totals.restored(counter)),
+        ..Compared::default()
+    };
+    ports.iter().map(of_port).collect()
+}
 
 /// The errors that a port counted, from the increases of SymbolErrorCounter and of uncorrectable FEC blocks. With error
 /// correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
@@ -62,14 +94,12 @@ pub fn lost_data(by: impl Fn(Counter) -> Option<u64>) -> Option<u64> {
     lost.into_iter().filter_map(by).max()
 }
 
-/// The totals with which ports begin, by port index.
-pub(super) fn totals_before(ports: &[PortTracker]) -> Vec<Compared> {
-    ports.iter().map(|port| COMPARED.map(|counter| port.totals.restored(counter))).collect()
-}
-
-/// Windows of a port without errors: those of most ports are the same.
+/// Windows of ports without errors, which are the same for most ports: the key of each, and what was found.
 #[derive(Default)]
-struct ErrorFree(Option<(SystemTime, Incoming, BerWindows, BitErrors)>);
+struct ErrorFree(Vec<(SystemTime, Incoming, (BerWindows, BitErrors))>);
+
+/// More keys than a fabric has rates: each link down makes another one.
+const MOST_ERROR_FREE: usize = 16;
 
 impl LinkEvaluator {
     /// After the first sweep: continues the windows of links that did not change since the last recorded one. The time
@@ -77,7 +107,7 @@ impl LinkEvaluator {
     pub(super) fn resume(
         &mut self,
         recorded: &RecordedErrors,
-        before: &[Compared],
+        compared: &[Compared],
         snapshot: &Snapshot,
         assessment: &mut Assessment,
     ) {
@@ -87,14 +117,14 @@ impl LinkEvaluator {
             let Some(known) = recorded.links.get(&id) else { continue };
             let mut ports = [link.0, link.1];
             ports.sort_by_key(|port| snapshot.fabric.end(*port));
-            let Some(errors) = self.errors_between(ports, known, before, snapshot) else {
+            if !self.is_unchanged(ports, known, compared, snapshot) {
                 continue;
-            };
-            for ((port, past), gap) in ports.into_iter().zip(&known.ends).zip(errors) {
-                let Some(gap) = gap else { continue };
-                let tracker = &mut self.ports[port.0 as usize];
+            }
+            for (port, past) in ports.into_iter().zip(&known.ends) {
+                let gap = &compared[port.0 as usize];
                 let history =
                     PortErrors { sweeps: &recorded.sweeps, since: known.since, past, gap };
+                let tracker = &mut self.ports[port.0 as usize];
                 if let Some(found) = tracker.resume(&history, snapshot, &mut error_free) {
                     assessment.ports[port.0 as usize].bit_errors = found;
                 }
@@ -102,56 +132,37 @@ impl LinkEvaluator {
         }
     }
 
-    /// The errors that each end of a link counted since the last recorded sweep; of an end whose counters were not
-    /// recorded they are unknown. `None` if the link may have changed.
-    fn errors_between(
+    /// Whether a link certainly did not go down since the last recorded sweep.
+    fn is_unchanged(
         &self,
         ports: [PortIndex; 2],
         known: &LinkErrors,
-        before: &[Compared],
+        compared: &[Compared],
         snapshot: &Snapshot,
-    ) -> Option<[Option<u64>; 2]> {
+    ) -> bool {
         let rate = ports.into_iter().find_map(|port| {
             let status = snapshot.status(port).filter(|status| status.link_up())?;
             status.width.zip(status.speed)
         });
-        if rate != Some(known.rate) {
-            return None;
-        }
-        let mut errors = [None; 2];
-        for (port, errors) in ports.into_iter().zip(&mut errors) {
-            let before = before[port.0 as usize];
-            if before == [None; COMPARED.len()] {
-                continue;
-            }
+        let is_unchanged = |port: PortIndex| {
+            let compared = &compared[port.0 as usize];
             let status = self.ports[port.0 as usize].totals.status();
-            let reading: &Reading<Totals> = snapshot.reading(port)?;
-            let now = COMPARED.map(|counter| reading.get(counter));
-            let [.., downed_before] = before;
-            let [.., downed] = now;
+            // The counters of some HCAs cannot be read: then the other end decides.
+            let was_read = compared.before.iter().any(Option::is_some);
             // A device that was reset has trained its links. A saturated counter does not show link downs.
-            let is_same = downed.is_some() && downed == downed_before && status.resets == 0;
-            if !is_same || status.stuck.contains(Counter::LinkDowned) {
-                return None;
-            }
-            let by = |counter| {
-                let index = COMPARED.iter().position(|it| *it == counter)?;
-                now[index]?.checked_sub(before[index]?)
-            };
-            // Of a counter that the device did not have before, the increase is unknown.
-            *errors = by(Counter::SymbolErrors).and_then(|_| lost_data(by));
-        }
-        Some(errors)
+            let is_certain = status.resets == 0 && !status.stuck.contains(Counter::LinkDowned);
+            !was_read || is_certain && !compared.has_link_down()
+        };
+        rate == Some(known.rate) && ports.into_iter().all(is_unchanged)
     }
 }
 
-/// The recorded errors of a port.
+/// The recorded errors of a port, and those since the last recorded sweep.
 struct PortErrors<'a> {
     sweeps: &'a [SystemTime],
     since: SystemTime,
     past: &'a [(SystemTime, u64)],
-    /// Those since the last recorded sweep.
-    gap: u64,
+    gap: &'a Compared,
 }
 
 impl PortTracker {
@@ -163,29 +174,36 @@ impl PortTracker {
         error_free: &mut ErrorFree,
     ) -> Option<BitErrors> {
         let incoming = self.incoming()?;
-        let is_error_free = history.past.is_empty() && history.gap == 0;
-        let known = error_free
-            .0
-            .filter(|(since, of, ..)| is_error_free && *since == history.since && *of == incoming);
-        let (windows, found) = match known {
-            Some((.., windows, found)) => (windows, found),
-            None => history.windows(incoming, snapshot)?,
+        let is_error_free = history.past.is_empty() && history.gap.errors() == (Some(0), true);
+        let is_known = |(since, of, _): &&(SystemTime, Incoming, _)| {
+            is_error_free && *since == history.since && *of == incoming
         };
-        if is_error_free {
-            error_free.0 = Some((history.since, incoming, windows, found));
-        }
+        let (windows, found) = if let Some((.., known)) = error_free.0.iter().find(is_known) {
+            *known
+        } else {
+            let new = history.windows(incoming, snapshot)?;
+            if is_error_free && error_free.0.len() < MOST_ERROR_FREE {
+                error_free.0.push((history.since, incoming, new));
+            }
+            new
+        };
         self.set_windows(windows, found)
     }
 }
 
 impl PortErrors<'_> {
-    /// The windows as they would be without a restart. `None` if the time of day was set back since, and if more errors
-    /// were counted between the two runs than a good link has, for so long that a burst cannot be told apart.
+    /// The windows as they would be without a restart; `None` if the errors since the last recorded sweep are not known
+    /// well enough, or if the time of day was set back.
     fn windows(&self, incoming: Incoming, snapshot: &Snapshot) -> Option<(BerWindows, BitErrors)> {
         let now = snapshot.anchor.wall_of(snapshot.began);
-        let missed = now.duration_since(*self.sweeps.last()?).ok()?;
-        let expected = missed.as_secs_f32() * incoming.bits_per_second * incoming.limits.symbol;
-        if missed > MAX_BURST && self.gap as f32 > chance_limit(expected) {
+        let (errors, is_complete) = self.gap.errors();
+        let (last, errors) = (*self.sweeps.last()?, errors?);
+        let is_acceptable = |missed: Duration, errors: u64| {
+            let expected = missed.as_secs_f32() * incoming.bits_per_second * incoming.limits.symbol;
+            missed <= MAX_BURST || errors as f32 <= chance_limit(expected)
+        };
+        let missed = now.duration_since(last).ok()?;
+        if !is_acceptable(missed, errors) || (missed > MAX_BURST && !is_complete) {
             return None;
         }
         let mut windows = BerWindows::default();
@@ -193,11 +211,17 @@ impl PortErrors<'_> {
         // After a change its ends adapt to each other.
         let has_changed = self.sweeps.first().is_some_and(|first| *first < self.since);
         let since = if has_changed { self.since + TRAINING } else { self.since };
+        let mut before = *self.sweeps.first()?;
         for sweep in self.sweeps {
-            let mut errors = 0;
+            let mut errors: u64 = 0;
             while let Some((_, by)) = past.next_if(|(at, _)| at <= sweep) {
-                errors += by;
+                errors = errors.saturating_add(*by);
             }
+            if !is_acceptable(sweep.duration_since(before).ok()?, errors) {
+                // An earlier restart, after which the link was observed again.
+                windows = BerWindows::default();
+            }
+            before = *sweep;
             let age = now.duration_since(*sweep).ok()?;
             if *sweep >= since {
                 windows.add(Tick::from(snapshot.began).before(age), errors, incoming);
@@ -205,7 +229,7 @@ impl PortErrors<'_> {
         }
         let at = Tick::from(snapshot.began);
         windows.keep_latest(at);
-        let found = windows.add(at, self.gap, incoming);
+        let found = windows.add(at, errors, incoming);
         Some((windows, found))
     }
 }

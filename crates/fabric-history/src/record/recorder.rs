@@ -129,10 +129,14 @@ impl Recorder {
         totals.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
     }
 
-    /// The recorded errors of a fabric's links before `now`.
-    pub fn link_errors(&mut self, fabric: &str, now: SystemTime) -> RecordedErrors {
-        let errors = self.store.as_ref().map(|store| store.link_errors(fabric, now)).transpose();
-        errors.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
+    /// The recorded errors of a fabric's links before `now`. If they cannot be read, links are observed again; the next
+    /// write handles the error.
+    pub fn link_errors(&self, fabric: &str, now: SystemTime) -> RecordedErrors {
+        let Some(store) = &self.store else { return RecordedErrors::default() };
+        store.link_errors(fabric, now).unwrap_or_else(|error| {
+            tracing::warn!(fabric, %error, "cannot read recorded bit errors: links are observed again");
+            RecordedErrors::default()
+        })
     }
 
     /// Records what is published until the sender of the published state is dropped.

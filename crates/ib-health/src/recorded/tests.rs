@@ -12,11 +12,11 @@ use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
 use ib_fabric::topology::End;
 use ib_mad::Moment;
+use ib_mad::fec::Fec;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortStatus;
 use ib_mad::port_state::testing::up;
-use ib_mad::reading::Raw;
 
 const SWEEP: Duration = Duration::from_secs(15);
 
@@ -26,7 +26,10 @@ struct Counted {
     symbols: u64,
     downed: u64,
     speed: Speed,
+    fec: Option<Fec>,
     is_read: bool,
+    /// A counter that is saturated.
+    stuck: Option<Counter>,
 }
 
 /// Switch 1, whose port 1 leads to port 1 of host 2.
@@ -68,6 +71,10 @@ impl Run {
             let is_host = port == host();
             reading.set(Counter::SymbolErrors, if is_host { counted.symbols } else { 0 });
             reading.set(Counter::LinkDowned, counted.downed);
+            if let Some(counter) = counted.stuck {
+                reading.stuck.insert(counter);
+            }
+            snapshot.fec[index] = counted.fec;
             snapshot.readings[index] = (counted.is_read || !is_host).then_some(reading);
         }
         self.evaluator.evaluate(snapshot)
@@ -113,13 +120,14 @@ fn restarted(
 }
 
 fn counted(symbols: u64) -> Counted {
-    Counted { symbols, downed: 3, speed: Speed::Ndr, is_read: true }
+    Counted { symbols, downed: 3, speed: Speed::Ndr, fec: None, is_read: true, stuck: None }
 }
 
 #[test]
 fn restart_gives_the_results_of_an_exporter_that_was_not_restarted() {
     // At NDR the limit is 0.06 errors a sweep.
-    let faults: [(&str, fn(u32) -> u64, BitErrorLevel); 4] = [
+    type Fault = (&'static str, fn(u32) -> u64, BitErrorLevel);
+    let faults: [Fault; 4] = [
         ("none", |_| 0, BitErrorLevel::Fine),
         ("one error", |sweep| u64::from(sweep > 150), BitErrorLevel::Fine),
         ("twice the limit", |sweep| u64::from(sweep / 9), BitErrorLevel::Raised),
@@ -172,12 +180,52 @@ fn changed_links_are_observed_anew() {
         ("other rate", Counted { speed: Speed::Hdr, ..counted(7) }),
         ("counters fell", counted(6)),
         ("not read", Counted { is_read: false, ..counted(7) }),
+        ("saturated", Counted { stuck: Some(Counter::LinkDowned), ..counted(7) }),
     ];
     for (change, now) in changes {
-        let (errors, _) = restarted(60, past, 63, now);
-        assert_eq!(errors.level, BitErrorLevel::Unknown, "{change}");
-        assert!(errors.windows.iter().all(|window| window.seconds < 1.0), "{change}");
+        let mut run = Run::new(63);
+        (run.evaluator.seed, run.evaluator.recorded) = record(60, past);
+        let (_, assessment) = run.sweep(63, now);
+        for port in &assessment.ports {
+            let BitErrors { level, windows, .. } = port.bit_errors;
+            assert_eq!(level, BitErrorLevel::Unknown, "{change}");
+            assert!(windows.iter().all(|window| window.seconds < 1.0), "{change}");
+        }
     }
+}
+
+#[test]
+fn saturated_errors_are_unknown() {
+    let now = Counted { stuck: Some(Counter::SymbolErrors), ..counted(7) };
+    assert_eq!(restarted(60, |_| counted(7), 63, now).0.level, BitErrorLevel::Unknown);
+}
+
+#[test]
+fn windows_stay_when_the_error_correction_becomes_known() {
+    let mut run = Run::new(63);
+    (run.evaluator.seed, run.evaluator.recorded) = record(60, |_| counted(7));
+    run.sweep(63, counted(7));
+    let (_, assessment) = run.sweep(64, Counted { fec: Some(Fec::Rs271Plr), ..counted(7) });
+    let errors = errors_of_host(&run.fabric, &assessment);
+    assert_eq!(errors.level, BitErrorLevel::Fine);
+    assert_eq!(errors.windows[BerWindow::Long as usize].span(), SWEEP * 64);
+    assert_eq!(assessment.links[0].verdict, Verdict::Ok);
+}
+
+#[test]
+fn errors_of_a_long_gap_are_no_evidence_after_a_second_restart() {
+    // No exporter for 23 minutes, in which a link at its limit has 5 errors; then one that ran for a minute.
+    let level = |errors: u64| {
+        let symbols = |sweep: u32| if sweep < 100 { 0 } else { errors };
+        let (totals, mut recorded) = record(104, |sweep| counted(symbols(sweep)));
+        recorded.sweeps.retain(|sweep| *sweep < wall(10) || *sweep >= wall(100));
+        let mut run = Run::new(104);
+        (run.evaluator.seed, run.evaluator.recorded) = (totals, recorded);
+        let (_, assessment) = run.sweep(104, counted(errors));
+        errors_of_host(&run.fabric, &assessment).level
+    };
+    assert_eq!(level(5), BitErrorLevel::Fine);
+    assert_eq!(level(43), BitErrorLevel::Unknown);
 }
 
 #[test]
@@ -214,6 +262,6 @@ fn errors_before_the_link_changed_do_not_count() {
     let errors = errors_of_host(&run.fabric, &assessment);
     assert_eq!(errors.level, BitErrorLevel::Fine, "{errors:?}");
     let long = errors.windows[BerWindow::Long as usize];
-    assert_eq!((long.errors, long.seconds.round() as u32), (0, 99 * 15));
+    assert_eq!((long.errors, long.span().as_secs()), (0, 99 * 15));
     assert!(assessment.links[0].reasons.weight(Reason::InsufficientData).is_none());
 }

@@ -102,13 +102,18 @@ statements! {
     sweeps_ended(fabric: i64, from: i64, to: i64) -> rows Vec<(i64, i64)>:
         "SELECT began, ended FROM sweeps WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
 
-    /// When each sweep from a moment on began, in the order of writing.
-    sweeps_written(fabric: i64, from: i64) -> column Vec<i64>:
-        "SELECT began FROM sweeps WHERE fabric = ?1 AND began >= ?2 ORDER BY id";
+    /// When each sweep in a time range began, in the order of writing.
+    sweeps_written(fabric: i64, from: i64, to: i64) -> column Vec<i64>:
+        "SELECT began FROM sweeps WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY id";
 
-    /// When the latest event of a kind was, from a moment on.
-    latest_event_at(kind: &str, from: i64) -> value Option<i64>:
-        "SELECT max(at) FROM events WHERE kind = ?1 AND at >= ?2";
+    /// When the latest event of a kind in a time range was.
+    latest_event_at(kind: &str, from: i64, to: i64) -> value Option<i64>:
+        "SELECT max(at) FROM events WHERE kind = ?1 AND at BETWEEN ?2 AND ?3";
+
+    /// The ports or nodes of a fabric with events of a kind in a time range, and when these were.
+    events_of_kind(fabric: i64, kind: &str, from: i64, to: i64)
+        -> rows Vec<(Option<u32>, Option<u32>, i64)>:
+        "SELECT port, node, at FROM events WHERE fabric = ?1 AND kind = ?2 AND at BETWEEN ?3 AND ?4";
 
     /// Whether there is a sweep before a moment that is in no hour.
     has_undigested_sweep_before(fabric: i64, began: i64) -> exists bool:
