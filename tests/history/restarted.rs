@@ -198,7 +198,7 @@ timeline:
     let later = simulation.recorder.link_errors(&observation.fabric, wall(minutes(400)));
     assert!(later.sweeps.is_empty() && later.links.is_empty());
     let earlier = simulation.recorder.link_errors(&observation.fabric, wall(minutes(30)));
-    assert_eq!(earlier.sweeps.len(), 120);
+    assert_eq!(earlier.sweeps.len(), 121);
     assert!(simulation.recorder.link_errors("another", wall(minutes(100))).links.is_empty());
 }
 
