@@ -292,7 +292,7 @@ impl EventDetector {
         self.congestions.retain(|end, OpenCongestion { place, last_seen }| {
             let is_over = at.since(*last_seen) > GRACE;
             if is_over {
-                let (about, text) = ((*end).into(), "no port waits for it any longer");
+                let (about, text) = ((*end).into(), "no longer the root of a congestion region");
                 sweep.push(EventKind::CongestionEnd, about, &*place, text, *last_seen);
             }
             !is_over

@@ -318,7 +318,7 @@ fn paused_congestion_is_one_event() {
     }
     sim.observation.assessment.regions.clear();
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_end: no port waits for it any longer"]);
+    assert_eq!(events, ["congestion_end: no longer the root of a congestion region"]);
     sim.observation.assessment.regions = vec![region];
     assert_eq!(sim.sweep(), [began]);
 }
@@ -333,7 +333,7 @@ fn congestion_ends_after_clock_was_set_back() {
     sim.observation.assessment.regions.clear();
     sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_end: no port waits for it any longer"]);
+    assert_eq!(events, ["congestion_end: no longer the root of a congestion region"]);
 }
 
 #[test]
