@@ -155,14 +155,14 @@ impl Report<'_> {
             page,
             "\n\nThe shares are within the ranges of Zhuo et al. (SIGCOMM 2017; Ethernet in data centers, quoted \
              second-hand). We assume that half of the bad transceivers are only loose. A loose transceiver, a \
-             broken transceiver and a faulty port cause the same errors, in one direction. Then the exporter suggests \
-             reseating, which helps with 50% of all causes; after errors in both directions, swapping the cable, \
-             which helps with 25%. So without power readings the suggestions help with at most 75%. Power readings \
-             reveal weak lasers: they add {:.1} percentage points for each tenth of the broken transceivers with a \
-             weak laser. The trials assume that {} have one; to reach 80%, a third must have one. If the exporter \
-             suggested a new transceiver wherever the optical power is normal, it would help with 90% of all causes, \
-             because the new one is also newly seated. It does not, because that wastes a transceiver where reseating \
-             is enough. No repair helps if a port is faulty and its cable is good.\n",
+             broken transceiver and a faulty port cause the same errors, in one direction. For errors in one direction \
+             the exporter suggests reseating, which helps with 50% of all causes; for errors in both directions, \
+             swapping the cable, which helps with 25%. So without power readings the suggestions help with at most \
+             75%. Power readings reveal weak lasers: they add {:.1} percentage points for each tenth of the broken \
+             transceivers with a weak laser. The trials assume that {} have one; to reach 80%, a third must have one. \
+             If the exporter suggested a new transceiver wherever the optical power is normal, it would help with 90% \
+             of all causes, because the new one is also newly seated. It does not, because that wastes a transceiver \
+             where reseating is enough. No repair helps if a port is faulty and its cable is good.\n",
             10.0 * CAUSES[3].2,
             percent(WEAK)
         );
