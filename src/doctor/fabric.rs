@@ -102,7 +102,7 @@ fn firmware_findings(what: &str, fabric: &Fabric, hardware: &Hardware) -> Vec<Fi
         let found = format!("{name} {}: versions differ: {}", it.board, grouped(&by_version));
         warn(Subject::Firmware, format!("{what}: firmware"), found)
             .expected("the same version on all devices of this type")
-            .fix("update the others: flint, mlxfwmanager, or the switch operating system")
+            .fix("bring them to one version: flint, mlxfwmanager, or the switch operating system")
     };
     let findings: Vec<Finding> = differing.map(finding).collect();
     let nodes: usize = types.iter().flat_map(|it| it.versions.values()).map(Vec::len).sum();

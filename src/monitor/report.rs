@@ -73,7 +73,7 @@ impl Monitor {
         self.stats.m_key_suspected = suspicion.is_some();
         let warnings = new.iter().map(|(node, port)| {
             format!(
-                "neighbor does not respond to subnet management: node {node} port {port}: its agent hangs, \
+                "neighbor of node {node} port {port} does not respond to subnet management: its agent hangs, \
                  or an M_Key protects it"
             )
         });
