@@ -314,7 +314,7 @@ fn main() {
     );
 
     println!("\nstart after {SWEEPS} sweeps");
-    let mut recorder = Recorder::new(settings.clone(), Arc::default());
+    let recorder = Recorder::new(settings.clone(), Arc::default());
     let (links, seconds) = took(|| recorder.link_errors("default", end).links.len());
     row(&format!("errors of {links} links"), &ms(seconds), "");
     drop(recorder);
