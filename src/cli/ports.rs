@@ -23,7 +23,7 @@ Examples:
   fabric-exporter ports leaf-0-1/10 --url http://127.0.0.1:10315
   fabric-exporter ports 0x0002c90300000001 --verdict bad,watch
 
-WAIT is the share of time in which the port had data to send and no credit. COUNTS has the error
+WAIT is the share of time in which the port had data to send but sent none. COUNTS has the error
 counters; a + after a value means that the counter is saturated.";
 
 /// The arguments of `ports`.

@@ -239,7 +239,7 @@ fn ports(detail: &NodeDetail, past: &Past) -> Markup {
                 @if !past.ports.is_empty() { th scope="col" { "Last " (past.minutes()) " min" } }
                 th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
                 th .n scope="col" { "Discards" }
-                th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
+                th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send but sent none (PortXmitWait)" { "Wait" } }
             } }
             tbody { @for port in &detail.ports { (port_row(detail, port, past)) } }
         } }

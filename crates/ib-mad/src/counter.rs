@@ -273,7 +273,7 @@ counters! {
         "Subnet management packets (VL15) dropped because the port lacked resources.";
     XmitWait "PortXmitWait" "transmit_wait_ticks" Congestion x 1
         [extended(168, Errors64), at(PortCounters, 40 * 8, 32, XmitWait)] ["port_xmit_wait"]
-        "Ticks in which the port had data to send and sent none, for lack of credits or of arbitration. The device defines the tick; infiniband_port_transmit_wait_ratio is a share of time.";
+        "Ticks in which the port had data to send but sent none, for lack of credits or of arbitration. The device defines the tick; infiniband_port_transmit_wait_ratio is a share of time.";
     RcvLocalPhysicalErrors "PortLocalPhysicalErrors" "receive_local_physical_errors" Error x 1
         [receive_detail(4, 6)] []
         "Part of PortRcvErrors: CRC errors, length errors and errors of the physical layer.";

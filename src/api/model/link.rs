@@ -133,7 +133,7 @@ models! {
         pub counters: BTreeMap<Label, u64>,
         /// Counters that were saturated at least once: their totals are lower bounds.
         pub saturated: Vec<Label>,
-        /// The share of time in which the port had data to send and no credit (PortXmitWait).
+        /// The share of time in which the port had data to send but sent none (PortXmitWait).
         pub wait_ratio: Option<f32>,
         /// The part number of the cable or module, if the device reports it.
         #[serde(default)]
@@ -280,7 +280,7 @@ models! {
         /// How far the observation of the link is, as in `/api/v1/links`.
         #[serde(default)]
         pub learning: Option<Learning>,
-        /// The share of time in which the port had data to send and no credit (PortXmitWait).
+        /// The share of time in which the port had data to send but sent none (PortXmitWait).
         pub wait_ratio: Option<f32>,
         /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
         pub tick_reported: bool,

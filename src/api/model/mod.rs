@@ -143,7 +143,7 @@ models! {
         /// What it sends.
         #[serde(flatten)]
         pub flow: Flow,
-        /// The share of time in which it had data to send and no credit (PortXmitWait).
+        /// The share of time in which it had data to send but sent none (PortXmitWait).
         #[serde(default)]
         pub wait_ratio: Option<f32>,
     }

@@ -510,7 +510,7 @@ families! {
 families! {
     pub(super) PORTS: PortItem<'_>;
     "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
-        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send and no credit. Label tick: origin of the tick length, device (reported) or assumed."
+        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send but sent none. Label tick: origin of the tick length, device (reported) or assumed."
         => |port, samples| {
             if let Some(wait) = port.reading.and(port.assessment).and_then(|it| it.wait) {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });

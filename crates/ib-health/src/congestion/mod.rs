@@ -49,7 +49,7 @@ pub const FULL: f32 = 0.9;
 /// bursts, between which they compute; some minutes are several sweeps and several rounds of most jobs.
 pub const GRACE: Duration = Duration::from_secs(300);
 
-/// The time that a port had data and no credit to send it with.
+/// The time that a port had data to send but sent none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wait {
     /// Its share of the time between the two latest readings, 0 to 1.
@@ -61,7 +61,7 @@ pub struct Wait {
 /// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was found.
 const DEFAULT_TICK: u8 = 7;
 
-/// The share of time that a port had data to send and no credit for it, from the growth of PortXmitWait in some
+/// The share of time that a port had data to send but sent none, from the growth of PortXmitWait in some
 /// seconds; `None` if no time has passed.
 ///
 /// A tick N (PortSamplesControl) is N + 1 bytes: at the port's own rate up to 7 (Quantum and newer),
