@@ -97,7 +97,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.listen-address -d 'Listen address [default: :10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
-lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
+lean\t'What most alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
@@ -439,7 +439,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.listen-address -d 'Listen address [default: :10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
-lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
+lean\t'What most alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
@@ -680,7 +680,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
-lean\t'What rules and alerts need: verdicts, names, states, bytes and wait ratios'"
+lean\t'What most alerts need: verdicts, names, states, bytes and wait ratios'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F

@@ -87,8 +87,8 @@ section! {
         telemetry_path: String,
         /// Metrics of a scrape without parameters [default: full]
         ///
-        /// full: all metrics. lean: what the rules and alerts need, about an eighth of the series. A scrape can choose
-        /// for itself: ?profile=lean, ?collect[]=GROUP, ?exclude[]=GROUP, ?shard=K/N.
+        /// full: all metrics. lean: what most alerts need, about an eighth of the series. A scrape can choose for
+        /// itself: ?profile=lean, ?collect[]=GROUP, ?exclude[]=GROUP, ?shard=K/N.
         #[arg(long = "web.profile", value_name = "PROFILE", hide_possible_values = true, hide_short_help = true)]
         profile: Profile,
         /// URL under which users reach the exporter
@@ -136,8 +136,9 @@ section! {
     ProcessOptions {
         /// Sandbox the process after start-up [default: true]
         ///
-        /// The exporter drops its capabilities, limits its file access to the configured files (Landlock),
-        /// and forbids outbound TCP connections. The log names what the kernel does not support.
+        /// The exporter drops its capabilities, limits its file access to sysfs, procfs, /dev and the directories of
+        /// the configured files (Landlock), and forbids outbound TCP connections except for --fabric.totals-from. The
+        /// log names what the kernel does not support.
         confine: bool => "process.confine",
     }
 }
@@ -426,8 +427,8 @@ section! {
         environment_interval: HumanDuration,
         /// Clear nearly saturated counters [default: false]
         ///
-        /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits are cleared when they are above three
-        /// quarters of their maximum. Other tools that read the same ports see these counters restart at 0.
+        /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits, except error details, are cleared when they are
+        /// above three quarters of their maximum. Other tools that read the same ports see these counters restart at 0.
         clear_saturated: bool => "fabric.clear-saturated",
         /// Window of subnet management MADs [default: 8]
         ///

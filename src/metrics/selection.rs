@@ -39,7 +39,7 @@ labeled_enum! {
         #[default]
         Full, "full", "All groups.";
         Lean, "lean",
-            "What rules and alerts need: verdicts, names, states, bytes and wait ratios.";
+            "What most alerts need: verdicts, names, states, bytes and wait ratios.";
     }
 }
 
