@@ -136,9 +136,9 @@ section! {
     ProcessOptions {
         /// Sandbox the process after start-up [default: true]
         ///
-        /// The exporter drops its capabilities, limits its file access to sysfs, procfs, /dev and the directories of
-        /// the configured files (Landlock), and forbids outbound TCP connections except for --fabric.totals-from. The
-        /// log names what the kernel does not support.
+        /// The exporter drops its capabilities, limits its file access (Landlock) to system files that it needs and the
+        /// directories of the configured files, and forbids outbound TCP connections except for --fabric.totals-from.
+        /// The log names what the kernel does not support.
         confine: bool => "process.confine",
     }
 }
