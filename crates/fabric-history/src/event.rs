@@ -38,7 +38,7 @@ ib_mad::labeled_enum! {
         DeviceFatal, "device_fatal", "The kernel reported that a device of the exporter's host failed or is being removed (IBV_EVENT_DEVICE_FATAL).";
         CounterReset, "counter_reset", "Counters are lower than before: they were cleared, or the device was reset.";
         CounterSaturated, "counter_saturated", "A counter reached its maximum and stopped.";
-        CongestionStart, "congestion_start", "This port became the root of a congestion region: it waits for credits, or other ports wait because of it.";
+        CongestionStart, "congestion_start", "This port became the root of a congestion region: it waits to send data, or other ports wait because of it.";
         CongestionEnd, "congestion_end", "This port is no longer the root of a congestion region.";
     }
 }
