@@ -176,6 +176,15 @@ mod tests {
     }
 
     #[test]
+    fn storm_on_the_page_is_that_of_the_alert() {
+        let alerts = include_str!("../../../alerts/hosts.rules.yml");
+        let (_, storm) = alerts.split_once("alert: RocePfcStorm").unwrap();
+        let counter = "rate(infiniband_netdev_priority_transmit_pause_seconds_total[5m])";
+        let expression = format!("{counter} > {STORM}\n");
+        assert!(storm.lines().take(5).any(|line| line.trim() == expression.trim()), "{storm}");
+    }
+
+    #[test]
     fn pauses_are_the_growth_between_two_readings() {
         let (before, now) = (read(10, 100, 50, 0), read(20, 8_300, 250, 124_000));
         let roce = Roce::new([&before, &now], "mlx5_8", 1).unwrap();
