@@ -398,7 +398,7 @@ section! {
         details_interval: HumanDuration,
         /// Read FEC counters [default: true]
         ///
-        /// One more MAD per port of devices that have them.
+        /// One more MAD per port with Reed-Solomon FEC.
         fec: bool => "fabric.fec",
         /// Read registers of NVIDIA devices (on by default)
         #[arg(long = "fabric.registers", num_args = 0, default_missing_value = "true",
