@@ -98,8 +98,9 @@ impl HistoryClient {
         if status != 200 {
             return Err(self.refusal(status, &body));
         }
-        let found: Search = serde_json::from_slice(&body)
-            .map_err(|error| self.problem(format!("the response is not a search ({error})")))?;
+        let found: Search = serde_json::from_slice(&body).map_err(|error| {
+            self.problem(format!("the response is not a list of search results ({error})"))
+        })?;
         let hits = found.hits.into_iter().filter(|hit| hit.quality == "exact");
         let called = hits.filter_map(|hit| match &*hit.kind {
             "node" => Some(hit.id),

@@ -212,7 +212,8 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
             .expected("a port above 1023, or CAP_NET_BIND_SERVICE")
             .fix("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE"),
         _ if serves && is_missing_address(&error) => {
-            let found = format!("skipped, because the host name has another address: {error}");
+            let found =
+                format!("skipped: not on this host, but another address of the name is: {error}");
             note(Listener, what, found)
         }
         _ => bad(Listener, what, format!("cannot listen: {error}"))

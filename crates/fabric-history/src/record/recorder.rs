@@ -134,7 +134,7 @@ impl Recorder {
     pub fn link_errors(&self, fabric: &str, now: SystemTime) -> RecordedErrors {
         let Some(store) = &self.store else { return RecordedErrors::default() };
         store.link_errors(fabric, now).unwrap_or_else(|error| {
-            tracing::warn!(fabric, %error, "cannot read recorded bit errors: links are observed again");
+            tracing::warn!(fabric, %error, "cannot read recorded bit errors: links are learning again");
             RecordedErrors::default()
         })
     }
