@@ -301,10 +301,10 @@ impl Running {
         let mut monitor = Monitor::new(settings.clone(), None, board, 0, ends).unwrap();
         prepare(&mut monitor);
         let time = SimClock::Virtual { began };
-        let seat = story.local_ports[0];
+        let (seat, first) = (story.local_ports[0], lock(world).now());
         let (of, at, counted) = (Arc::clone(world), Arc::clone(gate), Arc::clone(sets));
         let open = move || Gated {
-            wire: SimTransport::new(of.clone(), seat, time),
+            wire: SimTransport::new(of.clone(), seat, time).beginning_at(first),
             gate: at.clone(),
             sets: counted.clone(),
         };

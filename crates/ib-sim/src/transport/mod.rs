@@ -60,18 +60,23 @@ pub struct SimTransport {
 const BUSY_WAIT: Duration = Duration::from_micros(200);
 
 impl SimTransport {
-    /// The transport of a port. The simulation starts when its clock does; virtual time continues where the simulation is.
+    /// The transport of a port. The simulation starts when its clock does.
     pub fn new(simulation: SharedSimulation, port: PortId, clock: SimClock) -> Self {
-        let now = lock(&simulation).now();
         SimTransport {
             simulation,
             port,
             clock,
-            now,
+            now: Moment::default(),
             arrivals: BTreeMap::new(),
             sent: 0,
             hop_counts: None,
         }
+    }
+
+    /// Lets virtual time begin at a later moment.
+    #[must_use]
+    pub fn beginning_at(self, now: Moment) -> Self {
+        SimTransport { now, ..self }
     }
 
     /// The response to a request and its delay; `None` if either gets lost.
