@@ -455,7 +455,7 @@ section! {
         retries: u8,
         /// Record all MADs in this file
         ///
-        /// A capture for Wireshark. It is overwritten at each start. M_Keys are replaced by zeros.
+        /// A capture for Wireshark. It is overwritten at each start. M_Keys and VSKeys are replaced by zeros.
         #[arg(long = "fabric.capture", value_name = "FILE", hide_short_help = true)]
         capture: PathBuf,
         /// Size limit of the capture in MiB [default: 100]
