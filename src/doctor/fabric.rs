@@ -188,7 +188,10 @@ fn check_guids(what: &str, fabric: &Fabric) -> Finding {
     let found = format!("nodes ignored because of a duplicate GUID: {nodes}");
     warn(Subject::Fabric, what, found)
         .expected("a unique NodeGUID per node; the subnet manager cannot distinguish them either")
-        .fix("mstflint -d <device> query   # if not as on its label: mstflint -d <device> -guid <GUID> sg")
+        .fix(
+            "mstflint -d <device> query   # if its GUID is not the one on its label: mstflint -d <device> \
+             -guid <GUID> sg",
+        )
 }
 
 fn check_names(what: &str, fabric: &Fabric) -> Finding {

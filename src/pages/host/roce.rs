@@ -133,7 +133,7 @@ pub(super) fn section(roce: &Roce) -> Markup {
             } } }
         }
         @if let [Some(sent), Some(handled), marked] = roce.notifications {
-            p { "CNPs: " (per_second(sent)) " sent, " (per_second(handled)) " received"
+            p { "CNPs: " (per_second(sent)) " sent, " (per_second(handled)) " handled"
                 @if let Some(marked) = marked { "; " (per_second(marked)) " packets with an ECN mark" } "." }
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(roce.pauses[0].frames, [Some(20.0), Some(0.0)]);
         assert_eq!(roce.notifications, [Some(12_400.0), Some(0.0), None]);
         let page = section(&roce).into_string();
-        for says in ["PFC storm", "priority 3", "82%", "20/s", "12,400/s sent, 0.0/s received."] {
+        for says in ["PFC storm", "priority 3", "82%", "20/s", "12,400/s sent, 0.0/s handled."] {
             assert!(page.contains(says), "{says}: {page}");
         }
         // Not with a counter that was reset, or without a time.

@@ -73,8 +73,8 @@ impl Report<'_> {
         }
         let _ = writeln!(
             page,
-            "\nIn these runs, the cables without an injected fault got {} false alarms. NVSentinel and gpud run on hosts and \
-             cannot see cables between switches.\n",
+            "\nIn these runs, {} cables without an injected fault got a false `watch` or `bad` from the exporter. \
+             NVSentinel and gpud run on hosts and cannot see cables between switches.\n",
             self.tally.bystanders
         );
     }

@@ -126,7 +126,7 @@ impl Partitions {
             if found.is_none() {
                 tracing::warn!(
                     hca = port.hca, port = port.port, p_key = %key,
-                    "redirect unusable: an agent redirects requests to a P_Key that this port does not have, so that \
+                    "redirect unusable: an agent redirects requests to a P_Key that this port does not have; this \
                      agent cannot be queried"
                 );
             }
