@@ -17,7 +17,7 @@ use ib_mad::{Counter, PortNumber, Reading};
 
 use super::components::{self, bit_rate, plural};
 use super::{Live, Page, address, render};
-use roce::Roce;
+use roce::RocePort;
 
 /// The bytes per second that each port of this host sends and receives, by its device and number.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
         let (previous, latest) = (exposition.previous_host.as_deref(), exposition.board().host.as_deref());
         let rates = Rates::new(previous, latest);
         let readings = previous.zip(latest).map(|(previous, latest)| [previous, latest]);
-        let roce = |device: &Device, port: &DevicePort| Roce::new(readings?, &device.device, port.port);
+        let roce = |device: &Device, port: &DevicePort| RocePort::new(readings?, &device.device, port.port);
         let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "), or this is a demo whose scenario has no " code { "own-host" } "." } };
         let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, &rates, roce));
         Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
@@ -78,7 +78,7 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
 fn host_page(
     host: &Host,
     rates: &Rates,
-    roce: impl Fn(&Device, &DevicePort) -> Option<Roce>,
+    roce: impl Fn(&Device, &DevicePort) -> Option<RocePort>,
 ) -> Markup {
     html! {
         @match &host.read_at {

@@ -122,14 +122,14 @@ pub struct Simulated {
     seen: watch::Receiver<SharedState>,
     gate: Arc<Gate>,
     sets: Arc<AtomicUsize>,
-    running: Option<Running>,
+    running: Option<MonitorThread>,
     story: ResolvedScenario,
     began: SystemTime,
     settings: FabricSettings,
 }
 
 /// The thread of a monitor, and the flag that ends it.
-struct Running {
+struct MonitorThread {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -184,7 +184,7 @@ impl Simulated {
         let world = share(Simulation::new(story.clone()));
         let (gate, sets) = (Arc::default(), Arc::default());
         let (running, seen) =
-            Running::start(&world, &story, &settings, began, &gate, &sets, |_| ());
+            MonitorThread::start(&world, &story, &settings, began, &gate, &sets, |_| ());
         Simulated { world, seen, gate, sets, running: Some(running), story, began, settings }
     }
 
@@ -194,14 +194,15 @@ impl Simulated {
         self.end();
         self.gate = Arc::default();
         let Simulated { world, gate, sets, story, began, settings, .. } = self;
-        let (running, seen) = Running::start(world, story, settings, *began, gate, sets, prepare);
+        let (running, seen) =
+            MonitorThread::start(world, story, settings, *began, gate, sets, prepare);
         (self.running, self.seen) = (Some(running), seen);
         self.gate.raise(at);
         self.gate.wait_reached();
     }
 
     fn end(&mut self) {
-        let Some(Running { stop, thread }) = self.running.take() else { return };
+        let Some(MonitorThread { stop, thread }) = self.running.take() else { return };
         stop.store(true, Ordering::Relaxed);
         self.gate.raise(Moment::NEVER);
         let ended = thread.join();
@@ -284,7 +285,7 @@ impl Simulated {
     }
 }
 
-impl Running {
+impl MonitorThread {
     fn start(
         world: &SharedSimulation,
         story: &ResolvedScenario,
@@ -310,7 +311,7 @@ impl Running {
         };
         let thread =
             std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
-        (Running { stop, thread }, seen)
+        (MonitorThread { stop, thread }, seen)
     }
 }
 

@@ -27,13 +27,13 @@ pub(super) struct Pauses {
 
 /// What a port did between two readings.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Roce {
+pub(super) struct RocePort {
     pauses: Vec<Pauses>,
     /// CNPs sent and handled, and packets received with an ECN mark, per second.
     notifications: [Option<f64>; 3],
 }
 
-impl Roce {
+impl RocePort {
     /// From two readings of a host; `None` if the port does not count pauses.
     pub fn new(
         [previous, latest]: [&HostObservation; 2],
@@ -54,7 +54,7 @@ impl Roce {
             let grown = hw(now, metric)?.checked_sub(hw(before, metric)?)?;
             Some(grown as f64 / seconds)
         });
-        (!pauses.is_empty()).then_some(Roce { pauses, notifications })
+        (!pauses.is_empty()).then_some(RocePort { pauses, notifications })
     }
 }
 
@@ -104,7 +104,7 @@ fn per_second(rate: f64) -> String {
 }
 
 /// Table and sentences of a port.
-pub(super) fn section(roce: &Roce) -> Markup {
+pub(super) fn section(roce: &RocePort) -> Markup {
     let frames = |rate: Option<f64>| rate.map(per_second);
     let share = |share: Option<f64>| share.map(|it| percent(it as f32));
     let is_storm = |share: Option<f64>| share.is_some_and(|it| it > STORM);
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn pauses_are_the_growth_between_two_readings() {
         let (before, now) = (read(10, 100, 50, 0), read(20, 8_300, 250, 124_000));
-        let roce = Roce::new([&before, &now], "mlx5_8", 1).unwrap();
+        let roce = RocePort::new([&before, &now], "mlx5_8", 1).unwrap();
         let [Some(share), None] = roce.pauses[0].time else { panic!("{roce:?}") };
         assert!((share - 0.82).abs() < 1e-9, "{roce:?}");
         assert_eq!((roce.pauses.len(), roce.pauses[0].priority), (1, 3));
@@ -199,10 +199,10 @@ mod tests {
             assert!(page.contains(says), "{says}: {page}");
         }
         // Not with a counter that was reset, or without a time.
-        let reset = Roce::new([&now, &read(30, 0, 0, 0)], "mlx5_8", 1).unwrap();
+        let reset = RocePort::new([&now, &read(30, 0, 0, 0)], "mlx5_8", 1).unwrap();
         assert_eq!(reset.pauses[0].frames, [None, Some(0.0)]);
         assert!(!section(&reset).into_string().contains("storm"));
-        assert_eq!(Roce::new([&now, &now], "mlx5_8", 1), None);
-        assert_eq!(Roce::new([&before, &now], "mlx5_0", 1), None);
+        assert_eq!(RocePort::new([&now, &now], "mlx5_8", 1), None);
+        assert_eq!(RocePort::new([&before, &now], "mlx5_0", 1), None);
     }
 }
