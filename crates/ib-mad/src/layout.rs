@@ -231,9 +231,8 @@ mod tests {
     use crate::pma::PortSamplesControl;
     use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
     use crate::register::{
-        CountersSelect, DiagnosticSelect, FanLimits, FanSelect, FanSpeed, Fans, FecHistogram,
-        LinkDown, Module, PhysicalStatistics, PowerSupplies, SensorSelect, Temperature,
-        Temperatures, Troubleshooting,
+        CountersSelect, DiagnosticSelect, FanLimits, FanSpeed, Fans, FecHistogram, LinkDown,
+        Module, PhysicalStatistics, PowerSupplies, Temperature, Temperatures, Troubleshooting,
     };
     use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
     use crate::vendor::GeneralInfo;
@@ -300,7 +299,7 @@ mod tests {
         ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151,
         CounterSelect: 18, GeneralInfo: 111, PhysicalStatistics: 111, FecHistogram: 107,
         Troubleshooting: -13, LinkDown: -9, Module: 138, Temperature: 3, Temperatures: 115, CountersSelect: -25,
-        DiagnosticSelect: -21, SensorSelect: -21, FanSelect: -28, Fans: -23, FanSpeed: -21, FanLimits: -23,
+        DiagnosticSelect: -21, Fans: -23, FanSpeed: -21, FanLimits: -23,
         PowerSupplies: 131
     }
 

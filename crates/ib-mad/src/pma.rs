@@ -82,7 +82,7 @@ impl AttributePlan {
 
     /// Whether it holds error or discard details.
     pub fn is_detail(&self) -> bool {
-        matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
+        self.attribute.is_details()
     }
 
     /// Whether it is valid only with Reed-Solomon FEC: else its bytes are reserved, or have another layout.

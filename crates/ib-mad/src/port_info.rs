@@ -2,7 +2,7 @@
 
 use super::layout::{attribute, bits, byte, bytes, high, low};
 use crate::node::PortRole;
-use crate::port_state::{PortStatus, SpeedFields};
+use crate::port_state::{PortStatus, SpeedFields, physical};
 use crate::rate::{Speed, SpeedSet, Width};
 use crate::{Lid, PortNumber};
 
@@ -176,28 +176,23 @@ impl PortInfo {
         let active = [self.speed_active, self.speed_ext_active, self.speed_ext2_active];
         // The newest field with a known code wins.
         let speed = known().rfind(|(field, code, _)| active[*field] == *code);
+        // Without a link the active fields hold values of the last link, or garbage.
+        let link_up = self.physical_state == physical::LINK_UP;
         let supported = [self.speed_supported, self.speed_ext_supported, self.speed_ext2_supported];
         let enabled = [self.speed_enabled, self.speed_ext_enabled, self.speed_ext2_enabled];
-        let status = PortStatus {
+        PortStatus {
             lid: self.lid,
             lmc: self.lmc,
             sm_lid: self.sm_lid,
             is_sm: self.capabilities & capability::IS_SM != 0,
             state: self.state,
             physical_state: self.physical_state,
-            width: None,
-            speed: None,
+            width: Width::from_code(self.width_active).filter(|_| link_up),
+            speed: speed.map(|(.., speed)| speed).filter(|_| link_up),
             widths_supported: self.width_supported,
             speeds_supported: set(supported),
             widths_enabled: self.width_enabled,
             speeds_enabled: set(enabled),
-        };
-        // Without a link the active fields hold values of the last link, or garbage.
-        if status.link_up() {
-            let speed = speed.map(|(.., speed)| speed);
-            PortStatus { width: Width::from_code(self.width_active), speed, ..status }
-        } else {
-            status
         }
     }
 
@@ -244,7 +239,7 @@ impl PortInfo {
 mod tests {
     use super::super::smp::tests::response;
     use super::*;
-    use crate::port_state::{physical, state};
+    use crate::port_state::state;
     use crate::{DATA, LEN, Mad};
 
     #[test]

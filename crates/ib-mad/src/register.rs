@@ -8,9 +8,9 @@
 //! read, 220 bytes. Not seen on hardware: newer fields are in space that older firmware leaves 0, so 0 means
 //! "not reported", and what is implausible is left out.
 
-use crate::PortNumber;
 use crate::layout::{Bits, attribute, bytes_at, dword_at};
 use crate::mad::{Mad, Query};
+use crate::{PortNumber, labeled_enum};
 
 /// Offset of a register's data in the MAD: the class's data begins with the number of the block.
 pub const START: usize = 36;
@@ -80,47 +80,33 @@ attribute! {
     }
 }
 
-attribute! {
-    /// The selection of sensors: MTMP and MTBR.
-    pub struct SensorSelect = 0x900a {
-        sensor: u16 = dword(0x0, 11, 0), "The first sensor.";
-        count: u8 = dword(0x4, 7, 0), "Number of sensors; MTBR only.";
-    }
-}
-
-attribute! {
-    /// The selection of a fan: MFSM.
-    pub struct FanSelect = 0x9003 {
-        fan: u8 = dword(0x0, 27, 24), "Number of the fan.";
-    }
-}
-
 impl RegisterQuery {
-    /// The register's ID, and the page, the group, the fan or the first sensor where it has several: what a device supports or not.
+    /// The register's ID, and the page, the group, the fan or the first sensor where it has several: what a device
+    /// supports or not.
     pub fn kind(self) -> (u16, u8) {
         match self {
-            RegisterQuery::PhysicalStatistics(_) => (PhysicalStatistics::ID, 0x16),
-            RegisterQuery::FecHistogram(_) => (FecHistogram::ID, 0x23),
-            RegisterQuery::Troubleshooting(_) => (Troubleshooting::ID, 1),
-            RegisterQuery::Module(_) => (Module::ID, 3),
-            RegisterQuery::LinkDown(_) => (LinkDown::ID, 6),
-            RegisterQuery::Temperature(_) => (Temperature::ID, 0),
-            RegisterQuery::Temperatures { first, .. } => (Temperatures::ID, first as u8),
-            RegisterQuery::Fans => (Fans::ID, 0),
-            RegisterQuery::FanSpeed(fan) => (FanSpeed::ID, fan),
-            RegisterQuery::FanLimits => (FanLimits::ID, 0),
-            RegisterQuery::PowerSupplies => (PowerSupplies::ID, 0),
+            Self::PhysicalStatistics(_) => (PhysicalStatistics::ID, 0x16),
+            Self::FecHistogram(_) => (FecHistogram::ID, 0x23),
+            Self::Troubleshooting(_) => (Troubleshooting::ID, 1),
+            Self::Module(_) => (Module::ID, 3),
+            Self::LinkDown(_) => (LinkDown::ID, 6),
+            Self::Temperature(_) => (Temperature::ID, 0),
+            Self::Temperatures { first, .. } => (Temperatures::ID, first as u8),
+            Self::Fans => (Fans::ID, 0),
+            Self::FanSpeed(fan) => (FanSpeed::ID, fan),
+            Self::FanLimits => (FanLimits::ID, 0),
+            Self::PowerSupplies => (PowerSupplies::ID, 0),
         }
     }
 
     /// The port that it is about, if any.
     pub fn port(self) -> Option<PortNumber> {
         match self {
-            RegisterQuery::PhysicalStatistics(port)
-            | RegisterQuery::FecHistogram(port)
-            | RegisterQuery::Troubleshooting(port)
-            | RegisterQuery::Module(port)
-            | RegisterQuery::LinkDown(port) => Some(port),
+            Self::PhysicalStatistics(port)
+            | Self::FecHistogram(port)
+            | Self::Troubleshooting(port)
+            | Self::Module(port)
+            | Self::LinkDown(port) => Some(port),
             _ => None,
         }
     }
@@ -133,47 +119,44 @@ impl RegisterQuery {
 
     /// The query of a request; `None` if it is of no register that is read here.
     pub fn decode(mad: &Mad) -> Option<Self> {
-        let (id, port) = (u16::try_from(mad.modifier()).ok()?, CountersSelect::decode(mad).port);
-        let sensors = SensorSelect::decode(mad);
-        let query =
-            match (id, CountersSelect::decode(mad).group, DiagnosticSelect::decode(mad).page) {
-                (PhysicalStatistics::ID, 0x16, _) => RegisterQuery::PhysicalStatistics(port),
-                (FecHistogram::ID, 0x23, _) => RegisterQuery::FecHistogram(port),
-                (Troubleshooting::ID, _, 1) => RegisterQuery::Troubleshooting(port),
-                (Module::ID, _, 3) => RegisterQuery::Module(port),
-                (LinkDown::ID, _, 6) => RegisterQuery::LinkDown(port),
-                (Temperature::ID, ..) => RegisterQuery::Temperature(sensors.sensor),
-                (Temperatures::ID, ..) => {
-                    RegisterQuery::Temperatures { first: sensors.sensor, count: sensors.count }
-                }
-                (Fans::ID, ..) => RegisterQuery::Fans,
-                (FanSpeed::ID, ..) => RegisterQuery::FanSpeed(FanSelect::decode(mad).fan),
-                (FanLimits::ID, ..) => RegisterQuery::FanLimits,
-                (PowerSupplies::ID, ..) => RegisterQuery::PowerSupplies,
-                _ => return None,
-            };
-        Some(query)
+        let id = u16::try_from(mad.modifier()).ok()?;
+        let CountersSelect { port, group, .. } = CountersSelect::decode(mad);
+        Some(match (id, group, DiagnosticSelect::decode(mad).page) {
+            (PhysicalStatistics::ID, 0x16, _) => Self::PhysicalStatistics(port),
+            (FecHistogram::ID, 0x23, _) => Self::FecHistogram(port),
+            (Troubleshooting::ID, _, 1) => Self::Troubleshooting(port),
+            (Module::ID, _, 3) => Self::Module(port),
+            (LinkDown::ID, _, 6) => Self::LinkDown(port),
+            (Temperature::ID, ..) => Self::Temperature(Temperature::decode(mad).sensor),
+            (Temperatures::ID, ..) => {
+                let Temperatures { first, count, .. } = Temperatures::decode(mad);
+                Self::Temperatures { first, count }
+            }
+            (Fans::ID, ..) => Self::Fans,
+            (FanSpeed::ID, ..) => Self::FanSpeed(FanSpeed::decode(mad).fan),
+            (FanLimits::ID, ..) => Self::FanLimits,
+            (PowerSupplies::ID, ..) => Self::PowerSupplies,
+            _ => return None,
+        })
     }
 
-    /// Writes the fields that select, and no other bits.
+    /// Writes the fields that select; what the device fills in is 0.
     pub(crate) fn encode(self, mad: &mut Mad) {
-        let numbering = IB_PORT;
+        let (numbering, page) = (IB_PORT, self.kind().1);
         match self {
-            RegisterQuery::PhysicalStatistics(port) | RegisterQuery::FecHistogram(port) => {
-                CountersSelect { port, numbering, group: self.kind().1 }.encode(mad);
+            Self::PhysicalStatistics(port) | Self::FecHistogram(port) => {
+                CountersSelect { port, numbering, group: page }.encode(mad);
             }
-            RegisterQuery::Troubleshooting(port)
-            | RegisterQuery::Module(port)
-            | RegisterQuery::LinkDown(port) => {
-                let microwatts = matches!(self, RegisterQuery::Module(_));
-                DiagnosticSelect { port, numbering, microwatts, page: self.kind().1 }.encode(mad);
+            Self::Troubleshooting(port) | Self::Module(port) | Self::LinkDown(port) => {
+                let microwatts = matches!(self, Self::Module(_));
+                DiagnosticSelect { port, numbering, microwatts, page }.encode(mad);
             }
-            RegisterQuery::Temperature(sensor) => SensorSelect { sensor, count: 0 }.encode(mad),
-            RegisterQuery::Temperatures { first, count } => {
-                SensorSelect { sensor: first, count }.encode(mad);
+            Self::Temperature(sensor) => Temperature { sensor, ..Default::default() }.encode(mad),
+            Self::Temperatures { first, count } => {
+                Temperatures { first, count, ..Default::default() }.encode(mad);
             }
-            RegisterQuery::FanSpeed(fan) => FanSelect { fan }.encode(mad),
-            RegisterQuery::Fans | RegisterQuery::FanLimits | RegisterQuery::PowerSupplies => {}
+            Self::FanSpeed(fan) => FanSpeed { fan, ..Default::default() }.encode(mad),
+            Self::Fans | Self::FanLimits | Self::PowerSupplies => {}
         }
     }
 }
@@ -327,12 +310,14 @@ impl Temperatures {
 /// The temperature of a sensor in degrees Celsius, from eighths. The codes of sensors that have none (0x8000 and the
 /// next), 0 and what is out of range are absent.
 pub fn celsius(eighths: u16) -> Option<f64> {
-    let degrees = f64::from(eighths.cast_signed()) / 8.0;
-    (eighths != 0).then_some(degrees).filter(|degrees| PLAUSIBLE.contains(degrees))
+    plausible_degrees(eighths, 8.0)
 }
 
-/// Temperatures that ibdiagnet accepts.
-const PLAUSIBLE: std::ops::RangeInclusive<f64> = -40.0..=125.0;
+fn plausible_degrees(parts: u16, parts_per_degree: f64) -> Option<f64> {
+    let degrees = f64::from(parts.cast_signed()) / parts_per_degree;
+    // Temperatures that ibdiagnet accepts.
+    (parts != 0 && (-40.0..=125.0).contains(&degrees)).then_some(degrees)
+}
 
 attribute! {
     /// MSPS: the power supplies of a switch. The register tables of mstflint have no layout: this one is ibswinfo's.
@@ -444,21 +429,12 @@ pub fn trouble(code: u16) -> Option<&'static str> {
     })
 }
 
-/// Who caused that a link went down, in the codes of [`LinkDown::blame`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Side {
-    Local,
-    Remote,
-}
-
-impl Side {
-    /// Its label in metrics.
-    pub fn label(self) -> &'static str {
-        match self {
-            Side::Local => "local",
-            Side::Remote => "remote",
-        }
+labeled_enum! {
+    /// Who caused that a link went down; the discriminants are the codes of [`LinkDown::blame`].
+    #[repr(u8)]
+    pub enum Side {
+        Local = 1, "local", "The side that reports it.";
+        Remote = 2, "remote", "The other side.";
     }
 }
 
@@ -466,9 +442,10 @@ impl LinkDown {
     /// The reason in a few words: that of the side that caused it, or else of the other one. `None` if neither is
     /// reported; codes without a known meaning are shown as they are.
     pub fn reason(&self) -> Option<String> {
-        let (local, remote) = (self.local_reason, self.remote_reason);
-        let codes =
-            if self.side() == Some(Side::Remote) { [remote, local] } else { [local, remote] };
+        let mut codes = [self.local_reason, self.remote_reason];
+        if self.side() == Some(Side::Remote) {
+            codes.reverse();
+        }
         // 1: unknown.
         let code = codes.into_iter().find(|code| *code > 1)?;
         Some(down_reason(code).map_or_else(|| format!("code {code}"), str::to_owned))
@@ -485,11 +462,7 @@ impl LinkDown {
 
     /// The side that caused it, if it is known.
     pub fn side(&self) -> Option<Side> {
-        match self.blame {
-            1 => Some(Side::Local),
-            2 => Some(Side::Remote),
-            _ => None,
-        }
+        Side::from_discriminant(self.blame)
     }
 }
 
@@ -595,8 +568,7 @@ impl Module {
 
     /// A temperature of this page in degrees Celsius.
     pub fn celsius(&self, temperature: u16) -> Option<f64> {
-        let degrees = f64::from(temperature.cast_signed()) / 256.0;
-        (temperature != 0).then_some(degrees).filter(|degrees| PLAUSIBLE.contains(degrees))
+        plausible_degrees(temperature, 256.0)
     }
 
     /// Whether there is a module.
