@@ -408,7 +408,7 @@ fn tshark_decodes_what_we_encode() {
             m_key: MKey::NONE,
             register: None,
         };
-        Mad::get(&query, subnet.then_some(&route), 1).response()
+        Mad::request(&query, subnet.then_some(&route), 1).response()
     };
     let mut mads = Vec::new();
     for seed in 0..20 {

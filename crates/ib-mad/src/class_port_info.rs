@@ -81,18 +81,19 @@ impl PmaCapabilities {
         self.has_extended() && self.mask2 & Self::ADDITIONAL_EXTENDED != 0
     }
 
-    /// Whether the device keeps a counter with this requirement.
-    pub fn meets(&self, needs: Needs) -> bool {
+    /// Whether the device keeps a counter with this requirement. The OptionMask is that of PortSamplesControl; 0 announces
+    /// nothing, and all may be there.
+    pub fn meets(&self, needs: Needs, option_mask: u64) -> bool {
         match needs {
-            // PortSamplesControl announces options.
-            Needs::Nothing | Needs::Option(_) => true,
+            Needs::Nothing => true,
+            Needs::Option(bit) => option_mask == 0 || option_mask >> bit & 1 == 1,
             Needs::XmitWait => self.mask & Self::XMIT_WAIT != 0,
             Needs::RsFec => self.mask & Self::RS_FEC != 0,
             Needs::Qp1Dropped => self.mask & Self::QP1_DROPPED != 0,
             Needs::UnicastMulticast => self.mask & Self::EXTENDED_WIDTH != 0,
             Needs::Errors64 => self.has_extended_errors(),
             Needs::Errors64AndQp1Dropped => {
-                self.meets(Needs::Errors64) && self.meets(Needs::Qp1Dropped)
+                self.has_extended_errors() && self.mask & Self::QP1_DROPPED != 0
             }
         }
     }
@@ -150,8 +151,8 @@ mod tests {
             assert_eq!(decoded, PmaCapabilities { mask, mask2 });
             assert_eq!(decoded.has_extended(), extended, "{mask:#x}");
             assert_eq!(decoded.has_extended_errors(), errors64, "{mask:#x}");
-            assert_eq!(decoded.meets(Needs::XmitWait), wait, "{mask:#x}");
-            assert_eq!(decoded.meets(Needs::UnicastMulticast), multicast, "{mask:#x}");
+            assert_eq!(decoded.meets(Needs::XmitWait, 0), wait, "{mask:#x}");
+            assert_eq!(decoded.meets(Needs::UnicastMulticast, 0), multicast, "{mask:#x}");
         }
     }
 

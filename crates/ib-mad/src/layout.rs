@@ -296,7 +296,7 @@ mod tests {
     checked_attributes! {
         NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
         Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 47,
-        ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151,
+        ClassPortInfo: 71, PortSamplesControl: 19, PortExtendedSpeedsCounters: 151,
         CounterSelect: 18, GeneralInfo: 111, PhysicalStatistics: 111, FecHistogram: 107,
         Troubleshooting: -13, LinkDown: -9, Module: 138, Temperature: 3, Temperatures: 115, CountersSelect: -25,
         DiagnosticSelect: -21, Fans: -23, FanSpeed: -21, FanLimits: -23,

@@ -152,19 +152,9 @@ pub enum Management {
 pub struct Mad(pub [u8; LEN]);
 
 impl Mad {
-    /// The request of a query: a [`Mad::get`], or the Set that clears counters.
+    /// The request of a query: a Get, or the Set that clears counters. The transaction id has the low 32 bits; the kernel
+    /// sets the high ones. With a route it is a directed-route SMP.
     pub fn request(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
-        let mut mad = Mad::get(query, route, transaction_id);
-        if let Some(clear) = query.clear {
-            mad.0[3] = method::SET;
-            clear.encode(&mut mad);
-        }
-        mad
-    }
-
-    /// The Get of a query, with the low 32 bits of its transaction id; the kernel sets the high ones. With
-    /// a route it is a directed-route SMP.
-    pub fn get(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
         let mut mad = Mad([0; LEN]);
         // BaseVersion and ClassVersion are 1.
         mad.0[..4].copy_from_slice(&[1, query.class(route.is_some()) as u8, 1, method::GET]);
@@ -178,7 +168,13 @@ impl Mad {
         }
         match query.management {
             Management::Subnet => mad.put_be(M_KEY, 8, query.m_key.0),
-            Management::Performance => mad.0[PORT_SELECT] = query.port_select,
+            Management::Performance => {
+                mad.0[PORT_SELECT] = query.port_select;
+                if let Some(clear) = query.clear {
+                    mad.0[3] = method::SET;
+                    clear.encode(&mut mad);
+                }
+            }
             Management::Vendor => {
                 mad.put_be(vendor::VS_KEY, 8, query.m_key.0);
                 if let Some(register) = query.register {

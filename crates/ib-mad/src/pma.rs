@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::class_port_info::{ClassPortInfo, PmaCapabilities};
-use super::layout::{attribute, bits, byte, bytes};
+use super::layout::{attribute, byte, bytes};
 use super::{Mad, Query};
 use crate::PortNumber;
 use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
@@ -42,14 +42,6 @@ pub enum DetailPolicy {
 pub struct OptionalCounters {
     pub details: DetailPolicy,
     pub fec: bool,
-}
-
-/// Whether a field with these needs may hold a counter, by the OptionMask of its agent; 0 announces nothing.
-pub fn has_option(mask: u64, needs: Needs) -> bool {
-    match needs {
-        Needs::Option(bit) => mask == 0 || mask >> bit & 1 == 1,
-        _ => true,
-    }
 }
 
 /// What is known of an agent; it determines the read plan.
@@ -119,7 +111,7 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
     if capabilities.has_extended() {
         attributes.push(Attribute::PortCountersExtended);
     }
-    if optional.fec && capabilities.meets(Needs::RsFec) {
+    if optional.fec && capabilities.meets(Needs::RsFec, 0) {
         attributes.push(Attribute::PortExtendedSpeedsCounters);
     }
     let details = match optional.details {
@@ -133,8 +125,7 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
     attributes.retain(|attribute| !refused.contains(attribute));
     let exists = |field: &&CounterField| {
         attributes.contains(&field.attribute)
-            && capabilities.meets(field.needs)
-            && has_option(options.unwrap_or(0), field.needs)
+            && capabilities.meets(field.needs, options.unwrap_or(0))
     };
     let plans = attributes.iter().map(|&attribute| {
         let is_fallback = has_fallback && attribute == Attribute::PortCounters;
@@ -155,23 +146,10 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
 }
 
 attribute! {
-    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters.
+    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): what it says of all counters. Its sampling of some is not used.
     pub struct PortSamplesControl = 0x0010 {
-        op_code: u8 = byte(0), "OpCode.";
         tick: u8 = byte(2), "Tick: a tick of sampling and of PortXmitWait is this + 1 symbol times.";
-        counter_width: u8 = bits(3 * 8 + 5, 3), "CounterWidth.";
-        counter_mask0: u8 = bits(4 * 8 + 2, 3), "CounterMask0.";
-        counter_masks1: u32 = bits(4 * 8 + 5, 27), "CounterMasks1to9, three bits each.";
-        counter_masks10: u16 = bits(8 * 8 + 1, 15), "CounterMasks10to14, three bits each.";
-        sample_mechanisms: u8 = byte(10), "SampleMechanisms.";
-        sample_status: u8 = bits(11 * 8 + 6, 2), "SampleStatus.";
         option_mask: u64 = bytes(12, 8), "OptionMask: counters and attributes that the port supports.";
-        vendor_mask: u64 = bytes(20, 8), "VendorMask.";
-        sample_start: u32 = bytes(28, 4), "SampleStart, in ticks.";
-        sample_interval: u32 = bytes(32, 4), "SampleInterval, in ticks.";
-        tag: u16 = bytes(36, 2), "Tag.";
-        counter_select: [u16; 15] = bytes(38, 2), "CounterSelect0 to 14.";
-        samples_only_option_mask: u64 = bytes(72, 8), "SamplesOnlyOptionMask.";
     }
 }
 
@@ -313,25 +291,13 @@ mod tests {
 
     #[test]
     fn samples_control_field_by_field() {
-        let mut response = Mad::get(&class_port_info(), None, 1);
+        let mut response = Mad::request(&class_port_info(), None, 1);
         response.0[65] = 36;
-        PortSamplesControl { tick: 31, counter_width: 5, ..PortSamplesControl::default() }
-            .encode(&mut response);
-        assert_eq!(response.data()[..5], [0, 36, 31, 5, 0]);
-        assert_eq!(PortSamplesControl::decode(&response).tick, 31);
-        for (field, expected) in [
-            ([0x38, 0, 0, 0, 0, 0, 0, 0], (7, 0, 0, 0, 0)),
-            ([0x07, 0xff, 0xff, 0xff, 0, 0, 0, 0], (0, 0x07ff_ffff, 0, 0, 0)),
-            ([0, 0, 0, 0, 0x7f, 0xff, 0, 0], (0, 0, 0x7fff, 0, 0)),
-            ([0, 0, 0, 0, 0, 0, 0xab, 0x03], (0, 0, 0, 0xab, 3)),
-        ] {
-            let mut response = Mad([0; LEN]);
-            response.data_mut()[4..12].copy_from_slice(&field);
-            let control = PortSamplesControl::decode(&response);
-            let (mask0, masks1) = (control.counter_mask0, control.counter_masks1);
-            let (mechanisms, status) = (control.sample_mechanisms, control.sample_status);
-            assert_eq!((mask0, masks1, control.counter_masks10, mechanisms, status), expected);
-        }
+        let control = PortSamplesControl { tick: 31, option_mask: CONNECTX_7 };
+        control.encode(&mut response);
+        assert_eq!(response.data()[..5], [0, 36, 31, 0, 0]);
+        assert_eq!(response.be(64 + 12, 8), CONNECTX_7);
+        assert_eq!(PortSamplesControl::decode(&response), control);
     }
 
     #[test]

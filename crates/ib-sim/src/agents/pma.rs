@@ -12,7 +12,7 @@ use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
 use ib_mad::fec::PortExtendedSpeedsCounters;
 use ib_mad::node::NodeKind;
-use ib_mad::pma::{PortSamplesControl, has_option};
+use ib_mad::pma::PortSamplesControl;
 use ib_mad::{Mad, status};
 
 /// PortSelect for all ports together.
@@ -41,8 +41,7 @@ fn layout(model: &DeviceModel, attribute: Attribute) -> Layout {
     let places = TABLE.iter().flat_map(|row| row.fields.iter().map(|place| (row.counter, *place)));
     places
         .filter(|(_, place)| place.attribute == attribute)
-        .filter(|(_, place)| model.performance.meets(place.needs))
-        .filter(|(_, place)| has_option(model.options, place.needs))
+        .filter(|(_, place)| model.performance.meets(place.needs, model.options))
         .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
         .collect()
 }
@@ -87,7 +86,7 @@ pub(super) fn fill(
         }
     } else if id == PortSamplesControl::ID {
         let (tick, option_mask) = (model.tick.unwrap_or_default(), model.options);
-        PortSamplesControl { tick, option_mask, ..PortSamplesControl::default() }.encode(response);
+        PortSamplesControl { tick, option_mask }.encode(response);
     } else {
         let port = ports.next().ok_or(status::INVALID_FIELD)?;
         extended_speeds_counters(simulation, port).encode(response);

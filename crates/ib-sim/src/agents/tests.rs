@@ -74,7 +74,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn get(simulation: &Simulation, label: &str, query: Query) -> Mad {
-    let request = Mad::get(&query, None, 77);
+    let request = Mad::request(&query, None, 77);
     let response = response(simulation, find(simulation.net(), label), &request).unwrap();
     assert_eq!((response.method(), response.transaction_id()), (method::GET_RESPONSE, 77));
     assert_eq!((response.attribute(), response.modifier()), (query.attribute, query.modifier));
@@ -420,7 +420,7 @@ fn responses_are_ignored_and_bad_requests_refused() {
     for (query, path) in
         [(queries[0], None), (queries[0], Some(&DirectedRoute::LOCAL)), (queries[1], None)]
     {
-        let request = Mad::get(&query, path, 1);
+        let request = Mad::request(&query, path, 1);
         // The byte, its value, and the status or no response.
         for (byte, value, status) in [
             (0, 1, Some(0)),
