@@ -133,8 +133,9 @@ impl UmadPort {
     }
 }
 
-/// The named ports of all, with any link layer and state. There is at least one.
-pub(super) fn named(
+/// The named ports of all that are InfiniBand ports with a link; at least one of them. If there is none, the error says
+/// why the first one is not.
+pub(super) fn usable(
     mut ports: Vec<UmadPort>,
     sysfs: &Path,
     hca: Option<&str>,
@@ -156,16 +157,9 @@ pub(super) fn named(
     };
     let known = list(ports.iter().map(|port| port.port.to_string()).collect());
     ports.retain(|found| port.is_none_or(|port| found.port == port));
-    match port {
-        Some(requested) if ports.is_empty() => {
-            Err(DeviceError::UnknownPort { hca: first_hca, requested, known })
-        }
-        _ => Ok(ports),
+    if let Some(requested) = port.filter(|_| ports.is_empty()) {
+        return Err(DeviceError::UnknownPort { hca: first_hca, requested, known });
     }
-}
-
-/// The InfiniBand ports with a link; at least one of them. The error says why the first has none.
-pub(super) fn usable(mut ports: Vec<UmadPort>) -> Result<Vec<UmadPort>, DeviceError> {
     let first = ports.first().and_then(UmadPort::problem);
     ports.retain(|port| port.problem().is_none());
     match first {
@@ -201,8 +195,7 @@ mod tests {
         hca: Option<&str>,
         number: Option<u8>,
     ) -> Result<(String, u8), String> {
-        named(all, Path::new("/sys"), hca, number)
-            .and_then(usable)
+        usable(all, Path::new("/sys"), hca, number)
             .map(|ports| (ports[0].hca.clone(), ports[0].port))
             .map_err(|error| error.to_string())
     }

@@ -77,7 +77,7 @@ impl Umad {
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
-        for port in device::usable(device::named(UmadPort::all(sysfs), sysfs, hca, port)?)? {
+        for port in device::usable(UmadPort::all(sysfs), sysfs, hca, port)? {
             match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may support it.
