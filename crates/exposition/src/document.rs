@@ -131,21 +131,14 @@ impl Output for BlockWriter {
     }
 }
 
-/// A whole exposition, compressed.
+/// A whole exposition, compressed: one after the other its blocks are one stream.
 #[derive(Debug, Default)]
-pub struct Document {
-    /// Deflated pieces; one after the other they are one stream.
-    pieces: VecDeque<Bytes>,
-    crc: crc32fast::Hasher,
-    plain_len: u64,
-}
+pub struct Document(Vec<Block>);
 
 impl Document {
     /// Adds a block at the end.
     pub fn push(&mut self, block: &Block) {
-        self.pieces.push_back(block.bytes.clone());
-        self.crc.combine(&block.crc);
-        self.plain_len += block.plain_len;
+        self.0.push(block.clone());
     }
 
     /// The plain text.
@@ -158,17 +151,19 @@ impl Document {
 
     /// How many bytes the plain text has.
     pub fn plain_len(&self) -> u64 {
-        self.plain_len
+        self.0.iter().map(|block| block.plain_len).sum()
     }
 
     /// The pieces of a gzip stream.
     fn gzip_pieces(&self) -> impl Iterator<Item = Bytes> {
+        let mut crc = crc32fast::Hasher::new();
+        self.0.iter().for_each(|block| crc.combine(&block.crc));
         let mut end = LAST_BLOCK.to_vec();
-        end.extend_from_slice(&self.crc.clone().finalize().to_le_bytes());
+        end.extend_from_slice(&crc.finalize().to_le_bytes());
         // The length is kept modulo 2^32.
-        end.extend_from_slice(&(self.plain_len as u32).to_le_bytes());
+        end.extend_from_slice(&(self.plain_len() as u32).to_le_bytes());
         let header = std::iter::once(Bytes::from_static(&GZIP_HEADER));
-        header.chain(self.pieces.iter().cloned()).chain([end.into()])
+        header.chain(self.0.iter().map(|block| block.bytes.clone())).chain([end.into()])
     }
 }
 
@@ -196,7 +191,9 @@ impl DocumentBody {
     /// The plain text of a document.
     pub fn plain(document: Document) -> Self {
         let inflate = Some(Decompress::new(false));
-        DocumentBody { left: document.plain_len(), pieces: document.pieces, inflate }
+        let left = document.plain_len();
+        let pieces = document.0.into_iter().map(|block| block.bytes).collect();
+        DocumentBody { pieces, inflate, left }
     }
 
     fn chunk(&mut self) -> Result<Option<Bytes>, flate2::DecompressError> {
