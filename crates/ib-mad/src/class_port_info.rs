@@ -81,8 +81,8 @@ impl PmaCapabilities {
         self.has_extended() && self.mask2 & Self::ADDITIONAL_EXTENDED != 0
     }
 
-    /// Whether the device keeps a counter with this requirement. The OptionMask is that of PortSamplesControl; 0 announces
-    /// nothing, and all may be there.
+    /// Whether the device keeps a counter with this requirement. The OptionMask is that of PortSamplesControl; 0
+    /// announces nothing, and all may be there.
     pub fn meets(&self, needs: Needs, option_mask: u64) -> bool {
         match needs {
             Needs::Nothing => true,

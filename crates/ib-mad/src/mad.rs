@@ -152,8 +152,8 @@ pub enum Management {
 pub struct Mad(pub [u8; LEN]);
 
 impl Mad {
-    /// The request of a query: a Get, or the Set that clears counters. The transaction id has the low 32 bits; the kernel
-    /// sets the high ones. With a route it is a directed-route SMP.
+    /// The request of a query: a Get, or the Set that clears counters. `transaction_id` is the low 32 bits; the
+    /// kernel sets the high ones. With a route it is a directed-route SMP.
     pub fn request(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
         let mut mad = Mad([0; LEN]);
         // BaseVersion and ClassVersion are 1.

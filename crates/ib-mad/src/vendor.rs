@@ -4,7 +4,7 @@
 //! the capability bits of ibdiagnet's headers (`ibis_types.h`). Not seen on hardware: what a device does not
 //! report is 0 and decodes as absent.
 
-use crate::layout::{Bits, attribute, bytes_at, dword_at};
+use crate::layout::{attribute, bytes_at, dword_at};
 use crate::mad::Query;
 use crate::register::text;
 
@@ -35,28 +35,20 @@ pub fn general_info() -> Query {
     Query::vendor(GeneralInfo::ID, 0)
 }
 
-const fn dword(offset: usize, high: u8, low: u8) -> Bits {
-    dword_at(DATA + offset, high, low)
-}
-
-const fn bytes(offset: usize, count: u8) -> Bits {
-    bytes_at(DATA + offset, count)
-}
-
 attribute! {
     /// GeneralInfo: hardware, firmware, uptime and capabilities of a device. Its first 128 bytes are those of the
     /// register MGIR.
     pub struct GeneralInfo = 0x0017 {
-        revision: u16 = dword(0x00, 31, 16), "Revision of the hardware.";
-        device_id: u16 = dword(0x00, 15, 0), "Device ID.";
-        uptime: u32 = dword(0x1c, 31, 0), "Seconds since the last reset.";
+        revision: u16 = dword_at(DATA, 31, 16), "Revision of the hardware.";
+        device_id: u16 = dword_at(DATA, 15, 0), "Device ID.";
+        uptime: u32 = dword_at(DATA + 0x1c, 31, 0), "Seconds since the last reset.";
         // Old firmware has only this version; its parts have 8 bits.
-        major: u8 = dword(0x20, 23, 16), "Major version of the firmware.";
-        minor: u8 = dword(0x20, 15, 8), "Minor version.";
-        subminor: u8 = dword(0x20, 7, 0), "Subminor version.";
-        psid: [u8; 16] = bytes(0x30, 1), "PSID: identifies the board and its configuration; ASCII.";
-        extended: [u32; 3] = bytes(0x44, 4), "The version with parts of 32 bits; 0 in old firmware.";
-        capabilities: [u32; 4] = bytes(0x80, 4), "CapabilityMask: bit k of element w is capability 32w + k.";
+        major: u8 = dword_at(DATA + 0x20, 23, 16), "Major version of the firmware.";
+        minor: u8 = dword_at(DATA + 0x20, 15, 8), "Minor version.";
+        subminor: u8 = dword_at(DATA + 0x20, 7, 0), "Subminor version.";
+        psid: [u8; 16] = bytes_at(DATA + 0x30, 1), "PSID: identifies the board and its configuration; ASCII.";
+        extended: [u32; 3] = bytes_at(DATA + 0x44, 4), "The version with parts of 32 bits; 0 in old firmware.";
+        capabilities: [u32; 4] = bytes_at(DATA + 0x80, 4), "CapabilityMask: bit k of element w is capability 32w + k.";
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ib_mad::Moment;
+use ib_mad::class_port_info::Redirect;
 
 use super::in_flight::Pending;
 use crate::RequestError;
@@ -60,6 +61,8 @@ pub(super) struct Destination {
     pub not_before: Moment,
     /// It is in the ready queue.
     pub is_ready: bool,
+    /// Where its agent sent requests that it does not respond to itself.
+    pub redirect: Option<Redirect>,
     window: Window,
     /// Consecutive rounds without a response: requests that time out together count once.
     timeouts: u8,

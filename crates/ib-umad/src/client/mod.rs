@@ -84,7 +84,6 @@ pub struct MadClient {
     windows: [Window; 2],
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
-    redirects: HashMap<Key, Redirect>,
     /// Since when the transport is full, and when it is retried.
     full_since: Option<Moment>,
     full_until: Moment,
@@ -106,7 +105,6 @@ impl MadClient {
             windows: [Window::new(config.smp_window), Window::new(config.gmp_window)],
             queued: 0,
             finished: VecDeque::new(),
-            redirects: HashMap::new(),
             full_since: None,
             full_until: Moment::default(),
         }
@@ -128,7 +126,7 @@ impl MadClient {
 
     /// Forgets redirects: LIDs may belong to other nodes now.
     pub fn clear_redirects(&mut self) {
-        self.redirects.clear();
+        self.destinations.values_mut().for_each(|destination| destination.redirect = None);
     }
 
     /// Whether another request for this queue pair would be sent at once, if its LID has room.
@@ -203,13 +201,13 @@ impl MadClient {
             }
             pending.tries += 1;
             destination.in_flight += 1;
+            let redirect = destination.redirect;
             self.in_flight[qp as usize] += 1;
             self.queued -= 1;
             // To the end of the queue: round robin over destinations.
             self.mark_ready(key);
             let (request, timeout) = (pending.request, self.config.timeout);
             let transaction_id = self.slots.insert(pending, key, now, now + (timeout + GRACE));
-            let redirect = self.redirects.get(&key);
             return Some(OutgoingMad::new(&request, redirect, transaction_id, timeout));
         }
         None
@@ -277,7 +275,7 @@ impl MadClient {
         let is_gmp_by_lid = matches!(request.key, (QueuePair::Qp1, Address::Lid(_)));
         match Redirect::decode(mad) {
             Some(redirect) if is_gmp_by_lid && request.pending.redirects < MAX_REDIRECTS => {
-                self.redirects.insert(request.key, redirect);
+                self.destination(request.key).redirect = Some(redirect);
                 request.pending.redirects += 1;
                 self.put_back(request);
             }
@@ -292,12 +290,13 @@ impl MadClient {
             return self.finish(&request, Err(RequestError::TimedOut));
         }
         let retries = self.config.retries;
-        self.destination(request.key).on_timeout(request.sent, now, retries);
+        let destination = self.destination(request.key);
+        destination.on_timeout(request.sent, now, retries);
+        // The redirect may be what failed: try the node itself again.
+        destination.redirect = None;
         if request.key.0 == QueuePair::Qp0 {
             self.windows[QueuePair::Qp0 as usize].on_timeout();
         }
-        // The redirect may be what failed: try the node itself again.
-        self.redirects.remove(&request.key);
         self.retry(request, RequestError::TimedOut);
     }
 
