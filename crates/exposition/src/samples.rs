@@ -90,7 +90,7 @@ impl<'a> Samples<'a> {
 
     /// Writes the next sample.
     pub fn value(&mut self, value: u64) {
-        self.write(itoa::Buffer::new().format(value));
+        self.value_at(value, "\n");
     }
 
     /// Writes the next sample, if its value is known.
