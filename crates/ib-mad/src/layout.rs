@@ -68,16 +68,11 @@ impl Bits {
         self
     }
 
-    /// Offset in the MAD and number of the bytes that hold the field.
-    const fn span(self) -> (usize, usize) {
-        let start = self.first as usize / 8;
-        let end = (self.first as usize + self.width as usize).div_ceil(8);
-        (start, end - start)
-    }
-
-    /// Bits of its last byte below the field.
-    const fn shift(self) -> u32 {
-        (8 - (self.first + self.width as u16) % 8) as u32 % 8
+    /// Offset in the MAD and number of the bytes that hold the field, and the number of bits below it in the last one.
+    const fn span(self) -> (usize, usize, usize) {
+        let (start, end) = (self.first as usize / 8, self.first as usize + self.width as usize);
+        let last = end.div_ceil(8);
+        (start, last - start, last * 8 - end)
     }
 
     pub(crate) const fn max(self) -> u64 {
@@ -104,16 +99,16 @@ impl Mad {
     /// The value of bits.
     #[inline]
     pub fn bits(&self, bits: Bits) -> u64 {
-        let (start, count) = bits.span();
-        self.be(start, count) >> bits.shift() & bits.max()
+        let (start, count, shift) = bits.span();
+        self.be(start, count) >> shift & bits.max()
     }
 
     /// Sets bits to the low bits of a value; all other bits keep their value.
     #[inline]
     pub fn set_bits(&mut self, bits: Bits, value: u64) {
-        let (start, count) = bits.span();
-        let others = self.be(start, count) & !(bits.max() << bits.shift());
-        self.put_be(start, count, others | (value & bits.max()) << bits.shift());
+        let (start, count, shift) = bits.span();
+        let others = self.be(start, count) & !(bits.max() << shift);
+        self.put_be(start, count, others | (value & bits.max()) << shift);
     }
 }
 
