@@ -240,7 +240,7 @@ impl MadClient {
         });
         let Some(mut request) = is_known.then(|| self.remove(transaction_id)).flatten() else {
             tracing::debug!(?mad, "unexpected response received");
-            let class = Class::ALL.into_iter().find(|class| mad.class() == *class as u8);
+            let class = Class::from_discriminant(mad.class());
             return self.stats.record(class.unwrap_or(Class::Performance), MadOutcome::Stray);
         };
         let class = request.pending.request.class();
