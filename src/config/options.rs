@@ -39,13 +39,20 @@ pub enum LogFormat {
 
 /// Declares a section of options: a set of flags, a mapping of the config file, and the merge of the two.
 ///
-/// A switch is a flag with an optional value, `--flag` or `--flag=false`: `name: bool => "flag"`.
+/// `name: type = "flag" VALUE` is a flag with a value; clap's `hide_short_help` and `hide_possible_values` may follow.
+/// `name: bool => "flag"` is a switch, a flag with an optional value: `--flag` or `--flag=false`. Other flags have
+/// clap's attributes.
 ///
 /// The first paragraph of an option's documentation is its help for `-h`, with the default: it has at most 40
 /// characters there, so that it fits in one line of 80. The other paragraphs follow for `--help`.
 macro_rules! section {
     ($(#[$about:meta])* $name:ident {
-        $($(#[$field_about:meta])* $field:ident: $type:ty $(=> $switch:literal)?,)+
+        $(
+            $(#[$field_about:meta])*
+            $field:ident: $type:ty
+                $(= $flag:literal $value:ident $($hide:ident)*)?
+                $(=> $switch:literal)?,
+        )+
     }) => {
         #[derive(Args, Clone, Debug, Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -53,6 +60,7 @@ macro_rules! section {
         pub struct $name {
             $(
                 $(#[$field_about])*
+                $(#[arg(long = $flag, value_name = stringify!($value) $(, $hide = true)*)])?
                 $(#[arg(long = $switch, num_args = 0..=1, require_equals = true,
                         default_missing_value = "true", value_name = "BOOL", hide_short_help = true)])?
                 pub $field: Option<$type>,
@@ -78,30 +86,25 @@ section! {
         /// HOST:PORT, or :PORT for all addresses of this host. Repeat the option for several
         /// addresses. A host name means all of its addresses. Those that this host does not have are
         /// skipped with a warning; if it has none of them, the exporter does not start.
-        #[arg(long = "web.listen-address", value_name = "ADDRESS")]
-        listen_address: Vec<String>,
+        listen_address: Vec<String> = "web.listen-address" ADDRESS,
         /// Path of the metrics [default: /metrics]
         ///
         /// Paths that the exporter uses for its pages and API, such as /api and /topology, are reserved.
-        #[arg(long = "web.telemetry-path", value_name = "PATH", hide_short_help = true)]
-        telemetry_path: String,
+        telemetry_path: String = "web.telemetry-path" PATH hide_short_help,
         /// Metrics of a scrape without parameters [default: full]
         ///
         /// full: all metrics. lean: what most alerts need, about an eighth of the series. A scrape can choose for
         /// itself: ?profile=lean, ?collect[]=GROUP, ?exclude[]=GROUP, ?shard=K/N.
-        #[arg(long = "web.profile", value_name = "PROFILE", hide_possible_values = true, hide_short_help = true)]
-        profile: Profile,
+        profile: Profile = "web.profile" PROFILE hide_possible_values hide_short_help,
         /// URL under which users reach the exporter
         ///
         /// Alerts link to it. Without it, they link to the address that Prometheus scrapes. Only scheme, host
         /// and port: http or https, no path.
-        #[arg(long = "web.external-url", value_name = "URL", hide_short_help = true)]
-        external_url: String,
+        external_url: String = "web.external-url" URL hide_short_help,
         /// URL of a Grafana that has the dashboards
         ///
         /// Pages link to its dashboards of the same link, switch, host or fabric. http or https, also with a path.
-        #[arg(long = "web.grafana-url", value_name = "URL", hide_short_help = true)]
-        grafana_url: String,
+        grafana_url: String = "web.grafana-url" URL hide_short_help,
         /// Web config file: TLS, users, headers
         ///
         /// YAML in the format of the Prometheus exporter toolkit. The exporter reloads the file when it
@@ -122,11 +125,9 @@ section! {
         /// Minimum log level [default: info]
         ///
         /// One of error, warn, info and debug. The log is written to standard error.
-        #[arg(long = "log.level", value_name = "LEVEL", hide_possible_values = true)]
-        level: LogLevel,
+        level: LogLevel = "log.level" LEVEL hide_possible_values,
         /// Format of log lines [default: logfmt]
-        #[arg(long = "log.format", value_name = "FORMAT", hide_short_help = true)]
-        format: LogFormat,
+        format: LogFormat = "log.format" FORMAT hide_short_help,
     }
 }
 
@@ -150,11 +151,9 @@ section! {
         /// Mount point of sysfs [default: /sys]
         ///
         /// Set it in a container that has the host's sysfs elsewhere.
-        #[arg(long = "path.sysfs", value_name = "DIR", hide_short_help = true)]
-        sysfs: PathBuf,
+        sysfs: PathBuf = "path.sysfs" DIR hide_short_help,
         /// Mount point of procfs [default: /proc]
-        #[arg(long = "path.procfs", value_name = "DIR", hide_short_help = true)]
-        procfs: PathBuf,
+        procfs: PathBuf = "path.procfs" DIR hide_short_help,
     }
 }
 
@@ -209,19 +208,16 @@ section! {
         /// Read only matching devices
         ///
         /// The regular expression must match the whole device name, as in "mlx5_.*".
-        #[arg(long = "host.device-include", value_name = "REGEX")]
-        device_include: String,
+        device_include: String = "host.device-include" REGEX,
         /// Do not read matching devices
         ///
         /// The regular expression must match the whole device name.
-        #[arg(long = "host.device-exclude", value_name = "REGEX")]
-        device_exclude: String,
+        device_exclude: String = "host.device-exclude" REGEX,
         /// Retry interval for unreadable files [default: 5m]
         ///
         /// Some device files return an error or no value, for example on a virtual function. The
         /// exporter skips them for this time, because such reads can flood the kernel log.
-        #[arg(long = "host.error-backoff", value_name = "DURATION", hide_short_help = true)]
-        error_backoff: HumanDuration,
+        error_backoff: HumanDuration = "host.error-backoff" DURATION hide_short_help,
         /// Receive device and kernel events [default: true]
         ///
         /// Asynchronous events (libibverbs) and uevents, so that short link flaps are counted and changes are
@@ -265,13 +261,11 @@ section! {
         ///
         /// A YAML list of nodes and ports with start and end times. Between these times, link downs
         /// count as expected, and the verdict of the links is unknown. The exporter reloads the file when it changes.
-        #[arg(long = "health.maintenance-file", value_name = "FILE")]
-        maintenance_file: PathBuf,
+        maintenance_file: PathBuf = "health.maintenance-file" FILE,
         /// Certainty that a bit error ratio is above its limit [default: high]
         ///
         /// Required before a link is called bad. "medium" finds bad links sooner, with more false alarms: see docs/trust.md.
-        #[arg(long = "health.ber-confidence", value_name = "LEVEL", hide_short_help = true)]
-        ber_confidence: String,
+        ber_confidence: String = "health.ber-confidence" LEVEL hide_short_help,
         /// Limits of bit error ratios, which precede the built-in ones; only in the config file.
         #[arg(skip)]
         limits: Vec<LimitOption>,
@@ -286,23 +280,19 @@ section! {
         ///
         /// A SQLite database, created if it does not exist. Query it with "fabric-exporter history".
         /// Without it nothing is recorded, and totals restart with the exporter.
-        #[arg(long = "history.file", value_name = "FILE")]
-        file: PathBuf,
+        file: PathBuf = "history.file" FILE,
         /// Size limit of that file [default: 1GiB]
         ///
         /// At least 16MiB. At the limit the oldest data is deleted, traffic first and events last.
-        #[arg(long = "history.size", value_name = "SIZE")]
-        size: ByteSize,
+        size: ByteSize = "history.size" SIZE,
         /// Retention of traffic per sweep [default: 24h]
         ///
         /// Also of PortXmitWait and FEC corrections. Their hourly sums are kept for --history.retention.
-        #[arg(long = "history.traffic-retention", value_name = "DURATION", hide_short_help = true)]
-        traffic_retention: HumanDuration,
+        traffic_retention: HumanDuration = "history.traffic-retention" DURATION hide_short_help,
         /// Retention of everything else [default: 30d]
         ///
         /// Events, errors per sweep, traffic per hour, and fabric states.
-        #[arg(long = "history.retention", value_name = "DURATION", hide_short_help = true)]
-        retention: HumanDuration,
+        retention: HumanDuration = "history.retention" DURATION hide_short_help,
     }
 }
 
@@ -311,82 +301,66 @@ section! {
     #[command(next_help_heading = "Fabric")]
     FabricOptions {
         /// Value of the "fabric" label [default: default]
-        #[arg(long = "fabric.name", value_name = "NAME", hide_short_help = true)]
-        name: String,
+        name: String = "fabric.name" NAME hide_short_help,
         /// HCA to use [default: first usable]
         ///
         /// This HCA sends the MADs. By default it is the first one with an InfiniBand port that is up.
-        #[arg(long = "fabric.hca", value_name = "HCA")]
-        hca: String,
+        hca: String = "fabric.hca" HCA,
         /// Port to use [default: first that is up]
-        #[arg(long = "fabric.port", value_name = "PORT")]
-        port: PortNumber,
+        port: PortNumber = "fabric.port" PORT,
         /// Sweep interval [default: 15s]
         ///
         /// Time from the start of one sweep to the start of the next, at least 1s.
-        #[arg(long = "fabric.interval", value_name = "DURATION")]
-        interval: HumanDuration,
+        interval: HumanDuration = "fabric.interval" DURATION,
         /// Discovery interval [default: 5m]
         ///
         /// How often to discover the fabric while nothing changes. After a change the exporter starts a discovery at once.
-        #[arg(long = "fabric.discovery-interval", value_name = "DURATION", hide_short_help = true)]
-        discovery_interval: HumanDuration,
+        discovery_interval: HumanDuration = "fabric.discovery-interval" DURATION hide_short_help,
         /// How long missing nodes are reported as down [default: 7d]
         ///
         /// A node, or a device of this host, that is missing for longer is no longer reported.
-        #[arg(long = "fabric.forget-after", value_name = "DURATION", hide_short_help = true)]
-        forget_after: HumanDuration,
+        forget_after: HumanDuration = "fabric.forget-after" DURATION hide_short_help,
         /// File with names for nodes
         ///
         /// The node-name-map of infiniband-diags and OpenSM. The exporter reloads it at each discovery.
-        #[arg(long = "fabric.node-name-map", value_name = "FILE")]
-        node_name_map: PathBuf,
+        node_name_map: PathBuf = "fabric.node-name-map" FILE,
         /// The host in the name of an HCA
         ///
         /// A regular expression that must match the whole name of the HCA: its name in the node-name-map, otherwise
         /// its NodeDescription. The first group is the host; without a match, the whole name is the host. The default
         /// finds "gpu17" in "gpu17 mlx5_3".
-        #[arg(long = "fabric.host-regex", value_name = "REGEX", hide_short_help = true)]
-        host_regex: String,
+        host_regex: String = "fabric.host-regex" REGEX hide_short_help,
         /// Another exporter of the same fabric
         ///
         /// Address such as http://monitor-2:10315. The two exporters then have the same totals, so that Prometheus can
         /// change from one to the other. Set it on both. While the other one is unreachable, totals continue without it.
-        #[arg(long = "fabric.totals-from", value_name = "URL", hide_short_help = true)]
-        totals_from: String,
+        totals_from: String = "fabric.totals-from" URL hide_short_help,
         /// File with the password for the other exporter
         ///
         /// The user name is in --fabric.totals-from, as in https://USER@HOST:10315.
-        #[arg(long = "fabric.totals-password-file", value_name = "FILE", hide_short_help = true)]
-        totals_password_file: PathBuf,
+        totals_password_file: PathBuf = "fabric.totals-password-file" FILE hide_short_help,
         /// CA certificates for the other exporter (PEM) [default: those of the system]
-        #[arg(long = "fabric.totals-ca-file", value_name = "FILE", hide_short_help = true)]
-        totals_ca_file: PathBuf,
+        totals_ca_file: PathBuf = "fabric.totals-ca-file" FILE hide_short_help,
         /// Client certificate for the other exporter (PEM)
-        #[arg(long = "fabric.totals-cert-file", value_name = "FILE", hide_short_help = true)]
-        totals_cert_file: PathBuf,
+        totals_cert_file: PathBuf = "fabric.totals-cert-file" FILE hide_short_help,
         /// Private key of that certificate (PEM)
-        #[arg(long = "fabric.totals-key-file", value_name = "FILE", hide_short_help = true)]
-        totals_key_file: PathBuf,
+        totals_key_file: PathBuf = "fabric.totals-key-file" FILE hide_short_help,
         /// File with the M_Key of the fabric
         ///
         /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at M_Key
         /// protection level 2 or 3. The exporter reloads it at each discovery. Without it, SMPs carry M_Key 0.
-        #[arg(long = "fabric.m-key-file", value_name = "FILE")]
-        m_key_file: PathBuf,
+        m_key_file: PathBuf = "fabric.m-key-file" FILE,
         /// File with the VSKeys of devices
         ///
         /// One VSKey for all devices, or the guid2vskey file of the subnet manager. Required to read registers if a
         /// key manager protects the vendor class. The exporter reloads it at each discovery. Keys are never guessed.
-        #[arg(long = "fabric.vs-key-file", value_name = "FILE")]
-        vs_key_file: PathBuf,
+        vs_key_file: PathBuf = "fabric.vs-key-file" FILE,
         /// P_Key for performance management
         ///
         /// The partition in which counters are read, such as 0x8001. The local port should be a full member of
         /// it: otherwise hosts that are limited members do not respond. By default it is the first P_Key in the
         /// table of the port.
-        #[arg(long = "fabric.pkey", value_name = "P_KEY")]
-        pkey: PKey,
+        pkey: PKey = "fabric.pkey" P_KEY,
         /// Read error details in each sweep [default: false]
         ///
         /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per port.
@@ -394,8 +368,7 @@ section! {
         /// How often to read error details [default: 2m]
         ///
         /// PortRcvErrorDetails and PortXmitDiscardDetails of devices that announce them in PortSamplesControl; 0 means never. Ignored with --fabric.details.
-        #[arg(long = "fabric.details-interval", value_name = "DURATION", hide_short_help = true)]
-        details_interval: HumanDuration,
+        details_interval: HumanDuration = "fabric.details-interval" DURATION hide_short_help,
         /// Read FEC counters [default: true]
         ///
         /// One more MAD per port with Reed-Solomon FEC.
@@ -413,18 +386,16 @@ section! {
         #[serde(skip)]
         no_registers: bool,
         /// How often to read bit error ratios and errors by lane [default: 1m]
-        #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
-        physical_interval: HumanDuration,
+        physical_interval: HumanDuration = "fabric.physical-interval" DURATION hide_short_help,
         /// Export errors by lane, the FEC histogram and details of lasers [default: false]
         ///
         /// Sends one more MAD per port every --fabric.physical-interval, and adds 20 to 30 series per port.
         lanes: bool => "fabric.lanes",
         /// How often to read transceivers and cables [default: 10m]
-        #[arg(long = "fabric.module-interval", value_name = "DURATION", hide_short_help = true)]
-        module_interval: HumanDuration,
+        module_interval: HumanDuration = "fabric.module-interval" DURATION hide_short_help,
         /// How often to read uptime and temperature of devices [default: 1m]
-        #[arg(long = "fabric.environment-interval", value_name = "DURATION", hide_short_help = true)]
-        environment_interval: HumanDuration,
+        environment_interval: HumanDuration
+            = "fabric.environment-interval" DURATION hide_short_help,
         /// Clear nearly saturated counters [default: false]
         ///
         /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits, except error details, are cleared when they are
@@ -433,34 +404,26 @@ section! {
         /// Window of subnet management MADs [default: 8]
         ///
         /// Up to twice as many are in flight in total. Use 4 on a host that also runs a subnet manager.
-        #[arg(long = "fabric.smp-window", value_name = "N", hide_short_help = true)]
-        smp_window: u16,
+        smp_window: u16 = "fabric.smp-window" N hide_short_help,
         /// Window of performance management MADs [default: 128]
         ///
         /// Up to twice as many are in flight in total. Reduce it if infiniband_port_qp1_dropped_total of the port that
         /// the exporter uses (--fabric.port) increases.
-        #[arg(long = "fabric.gmp-window", value_name = "N", hide_short_help = true)]
-        gmp_window: u16,
+        gmp_window: u16 = "fabric.gmp-window" N hide_short_help,
         /// Subnet management MADs in flight per LID [default: 2]
-        #[arg(long = "fabric.smp-lid-window", value_name = "N", hide_short_help = true)]
-        smp_lid_window: u16,
+        smp_lid_window: u16 = "fabric.smp-lid-window" N hide_short_help,
         /// Performance management MADs in flight per LID [default: 4]
-        #[arg(long = "fabric.gmp-lid-window", value_name = "N", hide_short_help = true)]
-        gmp_lid_window: u16,
+        gmp_lid_window: u16 = "fabric.gmp-lid-window" N hide_short_help,
         /// Response timeout of a MAD [default: 500ms]
-        #[arg(long = "fabric.timeout", value_name = "DURATION", hide_short_help = true)]
-        timeout: HumanDuration,
+        timeout: HumanDuration = "fabric.timeout" DURATION hide_short_help,
         /// Retries after a timeout [default: 2]
-        #[arg(long = "fabric.retries", value_name = "N", hide_short_help = true)]
-        retries: u8,
+        retries: u8 = "fabric.retries" N hide_short_help,
         /// Record all MADs in this file
         ///
         /// A capture for Wireshark. It is overwritten at each start. M_Keys and VSKeys are replaced by zeros.
-        #[arg(long = "fabric.capture", value_name = "FILE", hide_short_help = true)]
-        capture: PathBuf,
+        capture: PathBuf = "fabric.capture" FILE hide_short_help,
         /// Size limit of the capture in MiB [default: 100]
-        #[arg(long = "fabric.capture-limit", value_name = "MIB", hide_short_help = true)]
-        capture_limit: u64,
+        capture_limit: u64 = "fabric.capture-limit" MIB hide_short_help,
     }
 }
 
