@@ -169,7 +169,7 @@ impl PortTotals {
         let kept = if self.offsets.is_none() { same } else { none };
         // The rest have grown since the reading before, mostly, by what is possible.
         let usual = if is_usual { self.seen.intersection(timed) } else { none };
-        let most = MaxGrowth::new(bytes_per_second, seconds);
+        let most = MaxGrowth { bytes_per_second, seconds };
         reading.replace_values(kept, |reading, counter| {
             let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
@@ -266,7 +266,7 @@ impl PortTotals {
         let since = since.or(self.seen.contains(counter).then_some(self.began));
         let most = |since: Option<Moment>| {
             let seconds = since.map_or(UNKNOWN_TIME, |since| at.since(since).as_secs_f64());
-            MaxGrowth::new(bytes_per_second, seconds).of(counter)
+            MaxGrowth { bytes_per_second, seconds }.of(counter)
         };
         let total = self.sum(index);
         let by = match raw.checked_sub(self.raws[index]) {
@@ -325,14 +325,10 @@ impl PortTotals {
                 continue;
             }
             let (index, own) = (counter as usize, self.raws[counter as usize]);
-            let seconds = self.at.since(after).as_secs_f64();
+            let most = MaxGrowth { bytes_per_second, seconds: self.at.since(after).as_secs_f64() };
             let offset = match raw.map(|raw| (raw, own.checked_sub(raw))) {
                 Some((raw, None)) => offset.saturating_add(raw),
-                Some((_, Some(by)))
-                    if by > MaxGrowth::new(bytes_per_second, seconds).of(counter) =>
-                {
-                    continue;
-                }
+                Some((_, Some(by))) if by > most.of(counter) => continue,
                 Some(_) => offset,
                 // It is better than to begin without what was counted before.
                 None if self.began == self.at => offset,
@@ -423,53 +419,37 @@ pub(crate) fn fastest(number: PortNumber, status: Option<&PortStatus>) -> u64 {
     known.unwrap_or_else(|| bytes_per_second(Width::X12, Speed::Xdr))
 }
 
-/// What a counter counts, as far as it bounds its growth.
+/// The most that a counter of a port with this rate, in bytes per second, can grow by in some seconds.
 #[derive(Clone, Copy)]
-enum Unit {
-    Words,
-    /// A symbol has eight bits, with Reed-Solomon ten.
-    Symbols,
-    /// A tick is the time of one or several bytes, and each of 16 virtual lanes may wait.
-    Ticks,
-    Events,
-    /// Packets, or FEC blocks, which are longer.
-    Packets,
+struct MaxGrowth {
+    bytes_per_second: u64,
+    seconds: f64,
 }
-
-fn unit(counter: Counter) -> Unit {
-    use Counter::{
-        ExcessiveBufferOverrunErrors, FecCorrectedSymbols, LinkDowned, LinkErrorRecoveries,
-        LocalLinkIntegrityErrors, RcvData, SymbolErrors, XmitData, XmitWait,
-    };
-    match counter {
-        XmitData | RcvData => Unit::Words,
-        SymbolErrors | FecCorrectedSymbols => Unit::Symbols,
-        XmitWait => Unit::Ticks,
-        LinkDowned
-        | LinkErrorRecoveries
-        | LocalLinkIntegrityErrors
-        | ExcessiveBufferOverrunErrors => Unit::Events,
-        _ => Unit::Packets,
-    }
-}
-
-/// The most that counters can grow by in some seconds, by [`Unit`].
-struct MaxGrowth([u64; 5]);
 
 impl MaxGrowth {
-    /// At a rate in bytes per second.
     #[expect(clippy::cast_sign_loss, reason = "no rate and no time is below zero")]
-    fn new(bytes_per_second: u64, seconds: f64) -> MaxGrowth {
-        let bytes = bytes_per_second as f64;
-        let time = (seconds + JITTER) * SLACK;
-        let per_second =
-            [bytes / 4.0, bytes, bytes * 16.0, EVENTS_PER_SECOND, bytes / SHORTEST_PACKET];
+    fn of(self, counter: Counter) -> u64 {
+        use Counter::{
+            ExcessiveBufferOverrunErrors, FecCorrectedSymbols, LinkDowned, LinkErrorRecoveries,
+            LocalLinkIntegrityErrors, RcvData, SymbolErrors, XmitData, XmitWait,
+        };
+        let bytes = self.bytes_per_second as f64;
+        let per_second = match counter {
+            // Words of four bytes.
+            XmitData | RcvData => bytes / 4.0,
+            // A symbol has eight bits, with Reed-Solomon ten.
+            SymbolErrors | FecCorrectedSymbols => bytes,
+            // A tick is the time of one or several bytes, and each of 16 virtual lanes may wait.
+            XmitWait => bytes * 16.0,
+            LinkDowned
+            | LinkErrorRecoveries
+            | LocalLinkIntegrityErrors
+            | ExcessiveBufferOverrunErrors => EVENTS_PER_SECOND,
+            // Packets, or FEC blocks, which are longer.
+            _ => bytes / SHORTEST_PACKET,
+        };
         // The cast saturates.
-        MaxGrowth(per_second.map(|per_second| (per_second * time) as u64))
-    }
-
-    fn of(&self, counter: Counter) -> u64 {
-        self.0[unit(counter) as usize]
+        (per_second * ((self.seconds + JITTER) * SLACK)) as u64
     }
 }
 
@@ -845,11 +825,12 @@ mod tests {
             (Counter::XmitWait, rate / 8),
             (Counter::LinkDowned, 100),
         ] {
-            let most = MaxGrowth::new(rate, 15.0).of(counter);
+            let most = MaxGrowth { bytes_per_second: rate, seconds: 15.0 }.of(counter);
             assert!(most >= per_second * 15, "{counter:?}: {most}");
             assert!(most < per_second * 15 * 1000, "{counter:?}: {most}");
         }
-        assert_eq!(MaxGrowth::new(UNBOUNDED, UNKNOWN_TIME).of(Counter::XmitData), u64::MAX);
+        let unbounded = MaxGrowth { bytes_per_second: UNBOUNDED, seconds: UNKNOWN_TIME };
+        assert_eq!(unbounded.of(Counter::XmitData), u64::MAX);
     }
 
     #[test]
