@@ -10,7 +10,7 @@ use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
 use super::port::Incoming;
-use super::window::{self, SlidingWindow, Tick};
+use super::window::{SlidingWindow, Tick};
 
 ib_mad::labeled_enum! {
     /// A window over which errors are counted, the shortest first.
@@ -18,29 +18,6 @@ ib_mad::labeled_enum! {
         Quick, "75s", "Finds grossly bad links.";
         Short, "12m", "One of the windows of UFM.";
         Long, "125m", "One of the windows of UFM.";
-    }
-}
-
-impl BerWindow {
-    /// Its length once it is full; up to a fifth more.
-    pub fn length(self) -> Duration {
-        Duration::from_secs(match self {
-            BerWindow::Quick => 75,
-            BerWindow::Short => 12 * 60,
-            BerWindow::Long => 125 * 60,
-        })
-    }
-
-    /// The longest time that it covers.
-    pub fn longest(self) -> Duration {
-        window::longest(
-            self.length(),
-            match self {
-                BerWindow::Quick => QUICK_POINTS,
-                BerWindow::Short => SHORT_POINTS,
-                BerWindow::Long => LONG_POINTS,
-            },
-        )
     }
 }
 
@@ -234,17 +211,15 @@ impl BitErrors {
     }
 }
 
-const QUICK_POINTS: usize = 6;
-const SHORT_POINTS: usize = 6;
-const LONG_POINTS: usize = 16;
+/// The window [`BerWindow::Long`]. A bad cable shows in three parts of a window at the earliest: it has more of them.
+pub(crate) type LongWindow = SlidingWindow<{ 125 * 60 }, 16>;
 
-/// The windows of one port. A bad cable shows in three parts of a window at the earliest: the long one has more of
-/// them.
+/// The windows of one port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BerWindows {
-    quick: SlidingWindow<QUICK_POINTS>,
-    short: SlidingWindow<SHORT_POINTS>,
-    long: SlidingWindow<LONG_POINTS>,
+    quick: SlidingWindow<75, 6>,
+    short: SlidingWindow<{ 12 * 60 }, 6>,
+    long: LongWindow,
     /// Errors since the start, modulo 2^32: windows store only differences.
     counted: u32,
     /// It was above the limit, and has been above half of it since.
@@ -259,9 +234,9 @@ impl BerWindows {
 
     /// Drops what a window without a gap would not contain any more.
     pub fn keep_latest(&mut self, at: Tick) {
-        self.quick.keep_latest(BerWindow::Quick.length(), at);
-        self.short.keep_latest(BerWindow::Short.length(), at);
-        self.long.keep_latest(BerWindow::Long.length(), at);
+        self.quick.keep_latest(at);
+        self.short.keep_latest(at);
+        self.long.keep_latest(at);
     }
 
     /// Adds the errors since the last reading, and compares with the limit.
@@ -273,13 +248,10 @@ impl BerWindows {
         self.counted = self.counted.wrapping_add(errors);
         let rate = bits_per_second * limit;
         let now = Now { at, counted: self.counted, rate, confidence };
-        for window in BerWindow::ALL {
-            let (all, level, decided_by) = match window {
-                BerWindow::Quick => now.judge(&mut self.quick, window),
-                BerWindow::Short => now.judge(&mut self.short, window),
-                BerWindow::Long => now.judge(&mut self.long, window),
-            };
-            found.windows[window as usize] = all;
+        let judged =
+            [now.judge(&mut self.quick), now.judge(&mut self.short), now.judge(&mut self.long)];
+        found.windows = judged.map(|(all, ..)| all);
+        for (_, level, decided_by) in judged {
             // The worst; among equals the shortest window.
             if level > found.level {
                 (found.level, found.decided_by) = (level, Some(decided_by));
@@ -307,18 +279,17 @@ struct Now {
 impl Now {
     /// Records it in a window, and compares the errors in the window with the limit. Returns those in all of the
     /// window, and those that decided.
-    fn judge<const POINTS: usize>(
+    fn judge<const LENGTH: u32, const POINTS: usize>(
         &self,
-        kept: &mut SlidingWindow<POINTS>,
-        window: BerWindow,
+        kept: &mut SlidingWindow<LENGTH, POINTS>,
     ) -> (Measurement, BitErrorLevel, Measurement) {
         let Now { at, counted, rate, confidence } = *self;
         let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
         let all = Measurement { errors, seconds };
         let expected = seconds * rate;
         // If a burst cannot be told apart it may be one: that is not certain.
-        let is_sparse = kept.is_sparse(window.length(), at);
-        kept.record(window.length(), at, counted);
+        let is_sparse = kept.is_sparse(at);
+        kept.record(at, counted);
         let is_enough = expected >= ENOUGH;
         let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
         // Most windows of most ports: too few errors for any time.

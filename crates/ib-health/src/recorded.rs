@@ -11,7 +11,7 @@ use ib_mad::reading::Raw;
 use ib_mad::{Counter, Reading};
 
 use super::assessment::Assessment;
-use super::bit_errors::{BerWindow, BerWindows, BitErrors, chance_limit};
+use super::bit_errors::{BerWindows, BitErrors, LongWindow, chance_limit};
 use super::evaluator::LinkEvaluator;
 use super::port::{Incoming, PortTracker, TRAINING};
 use super::window::Tick;
@@ -41,7 +41,7 @@ pub struct LinkErrors {
 impl RecordedErrors {
     /// The longest time before a restart of which errors are used.
     pub fn longest() -> Duration {
-        BerWindow::Long.longest()
+        Duration::from_secs(LongWindow::LONGEST.into())
     }
 }
 

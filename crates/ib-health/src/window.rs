@@ -26,36 +26,32 @@ impl Tick {
 }
 
 /// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
-/// it is full, at least its nominal length, and at most one part more.
+/// it is full, at least its nominal length in seconds, and at most one part more.
 #[derive(Clone, Copy, Debug)]
-pub struct SlidingWindow<const POINTS: usize> {
+pub struct SlidingWindow<const LENGTH: u32, const POINTS: usize> {
     /// The oldest first.
     points: [(Tick, u32); POINTS],
     len: u8,
 }
 
-impl<const POINTS: usize> Default for SlidingWindow<POINTS> {
+impl<const LENGTH: u32, const POINTS: usize> Default for SlidingWindow<LENGTH, POINTS> {
     fn default() -> Self {
         SlidingWindow { points: [(Tick::default(), 0); POINTS], len: 0 }
     }
 }
 
-/// The time between two of so many points of a window, in hundredths of a second.
-fn step(length: Duration, points: usize) -> u32 {
-    (length.as_millis() as u32 / 10) / (points as u32 - 1)
-}
+impl<const LENGTH: u32, const POINTS: usize> SlidingWindow<LENGTH, POINTS> {
+    /// The time between two points, in hundredths of a second.
+    const STEP: u32 = LENGTH * 100 / (POINTS as u32 - 1);
 
-/// The longest time from the oldest point of a window to now.
-pub fn longest(length: Duration, points: usize) -> Duration {
-    length + length / (points as u32 - 1)
-}
+    /// The longest time from the oldest point to now, in seconds.
+    pub const LONGEST: u32 = LENGTH + LENGTH / (POINTS as u32 - 1);
 
-impl<const POINTS: usize> SlidingWindow<POINTS> {
     /// Records the counter's value, if a new point is due.
-    pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
+    pub fn record(&mut self, at: Tick, value: u32) {
         // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
-        let step = step(length, POINTS);
-        let is_due = |newest: &(Tick, u32)| at.0.wrapping_sub(newest.0.0) >= step - step / 10;
+        let least = Self::STEP - Self::STEP / 10;
+        let is_due = |newest: &(Tick, u32)| at.0.wrapping_sub(newest.0.0) >= least;
         if self.points().last().is_none_or(is_due) {
             if usize::from(self.len) == POINTS {
                 self.points.rotate_left(1);
@@ -67,8 +63,8 @@ impl<const POINTS: usize> SlidingWindow<POINTS> {
     }
 
     /// Drops the points that a window without a gap between its points would not have any more.
-    pub fn keep_latest(&mut self, length: Duration, at: Tick) {
-        let longest = longest(length, POINTS).as_secs_f32();
+    pub fn keep_latest(&mut self, at: Tick) {
+        let longest = Self::LONGEST as f32;
         let old = self.points().partition_point(|(since, _)| at.seconds_since(*since) > longest);
         self.points.rotate_left(old);
         self.len -= old as u8;
@@ -86,9 +82,9 @@ impl<const POINTS: usize> SlidingWindow<POINTS> {
 
     /// Whether it has too few readings to tell bursts apart although the time would suffice: there may be hours
     /// between dumps.
-    pub fn is_sparse(&self, length: Duration, at: Tick) -> bool {
+    pub fn is_sparse(&self, at: Tick) -> bool {
         let since = self.points().first().map_or(at, |(since, _)| *since);
-        usize::from(self.len) < 3 && at.0.wrapping_sub(since.0) >= 3 * step(length, POINTS)
+        usize::from(self.len) < 3 && at.0.wrapping_sub(since.0) >= 3 * Self::STEP
     }
 
     /// By how much the counter grew steadily, without bursts, since each of the points until now, and in how many
@@ -229,9 +225,8 @@ mod tests {
 
     #[test]
     fn full_window_spans_its_length_to_a_fifth_more() {
-        let mut window = SlidingWindow::<6>::default();
+        let mut window = SlidingWindow::<720, 6>::default();
         assert_eq!(window.growth(tick(0.0), 0), None);
-        let minutes = Duration::from_secs(720);
         for sweep in 0..500 {
             let (at, value) = (tick(f64::from(sweep) * 15.0), sweep * 2);
             if let Some((growth, seconds)) = window.growth(at, value) {
@@ -241,15 +236,15 @@ mod tests {
                 assert!(sweep < 64 || seconds >= 720.0 * 0.89, "{seconds}");
                 assert!(sweep >= 48 || (seconds - sweep as f32 * 15.0).abs() < 0.1, "{seconds}");
             }
-            window.record(minutes, at, value);
+            window.record(at, value);
         }
     }
 
     #[test]
     fn steady_growth_leaves_bursts_out() {
-        let mut window = SlidingWindow::<6>::default();
+        let mut window = SlidingWindow::<75, 6>::default();
         let mut record = |sweep: u32, value: u32| {
-            window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), value);
+            window.record(tick(f64::from(sweep) * 15.0), value);
             window.steady_growth(tick(f64::from(sweep) * 15.0), value).last().unwrap().0
         };
         assert_eq!(record(0, 7), 0);
@@ -270,8 +265,8 @@ mod tests {
     fn clock_and_counter_may_wrap() {
         let near_end = Moment(u64::from(u32::MAX) * 10_000_000);
         let (before, after) = (Tick::from(near_end), Tick::from(near_end + Duration::from_secs(9)));
-        let mut window = SlidingWindow::<6>::default();
-        window.record(Duration::from_secs(75), before, u32::MAX);
+        let mut window = SlidingWindow::<75, 6>::default();
+        window.record(before, u32::MAX);
         let (growth, seconds) = window.growth(after, 4).unwrap();
         assert_eq!(growth, 5);
         assert!((seconds - 9.0).abs() < 0.02);

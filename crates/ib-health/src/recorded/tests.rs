@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::bit_errors::BitErrorLevel;
+use crate::bit_errors::{BerWindow, BitErrorLevel};
 use crate::totals::TotalsSeed;
 use crate::{LimitTable, Reason, Verdict};
 use ib_fabric::Fabric;
