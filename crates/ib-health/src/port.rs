@@ -71,6 +71,18 @@ struct PreFec {
     lane: Option<(u8, f32)>,
 }
 
+impl PreFec {
+    fn new(found: &RawErrors, limit: f32) -> Self {
+        PreFec {
+            ratio: found.errors / found.bits,
+            at: found.at.whole_seconds(),
+            over: found.errors > bit_errors::chance_limit(found.bits * limit),
+            outdated: false,
+            lane: found.lane,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct PortTracker {
     pub totals: PortTotals,
@@ -85,7 +97,8 @@ pub struct PortTracker {
     /// Consecutive sweeps that did not read the port.
     pub missed: u8,
     pub level: BitErrorLevel,
-    incoming: Option<Incoming>,
+    /// What it receives, while its link is up.
+    pub incoming: Option<Incoming>,
     /// Errors before this second are due to training.
     quiet_until: u32,
 }
@@ -144,9 +157,9 @@ impl PortTracker {
         let reported =
             self.reported.update(hardware, bits_per_second, lanes.into(), from, growth.at);
         if let Some((errors, limit)) = reported.zip(limits.pre_fec) {
-            self.record_reported(&errors, limit);
+            self.pre_fec = Some(PreFec::new(&errors, limit));
         }
-        if !self.reported.is_measured() {
+        if !self.reported.is_measured {
             self.record_pre_fec(&growth, incoming, was_full);
         }
         let bit_errors =
@@ -173,11 +186,6 @@ impl PortTracker {
         }
         let errors = errors.unwrap_or(0);
         self.ber.add(growth.at.into(), errors, incoming)
-    }
-
-    /// What it receives, while its link is up.
-    pub fn incoming(&self) -> Option<Incoming> {
-        self.incoming
     }
 
     /// Replaces the windows, and the errors found in them. Returns these with what else is known.
@@ -233,13 +241,8 @@ impl PortTracker {
         let symbols = self.corrected.sum(|it| it.symbols);
         let bits = incoming.bits_per_second * self.corrected.sum(|it| it.seconds);
         let Some(limit) = incoming.limits.pre_fec.filter(|_| bits > 0.0) else { return };
-        let now = PreFec {
-            ratio: symbols / bits,
-            at: growth.at.whole_seconds(),
-            over: symbols > bit_errors::chance_limit(bits * limit),
-            outdated: false,
-            lane: None,
-        };
+        let corrected = RawErrors { errors: symbols, bits, at: growth.at, lane: None };
+        let now = PreFec::new(&corrected, limit);
         // The reading that filled the field shows a lower bound.
         let known = self.pre_fec.filter(|it| !it.outdated && it.ratio > now.ratio);
         if known.is_none() || !self.is_full(Counter::FecCorrectedSymbols) {
@@ -247,19 +250,9 @@ impl PortTracker {
         }
     }
 
-    fn record_reported(&mut self, found: &RawErrors, limit: f32) {
-        self.pre_fec = Some(PreFec {
-            ratio: found.errors / found.bits,
-            at: found.at.whole_seconds(),
-            over: found.errors > bit_errors::chance_limit(found.bits * limit),
-            outdated: false,
-            lane: found.lane,
-        });
-    }
-
     /// Whether the pre-FEC ratio is the last one before the counter of corrected symbols saturated.
     fn is_pre_fec_stale(&self) -> bool {
-        self.is_full(Counter::FecCorrectedSymbols) && !self.reported.is_measured()
+        self.is_full(Counter::FecCorrectedSymbols) && !self.reported.is_measured
     }
 
     /// The port has another link, or its link has just trained: errors until `training_until` do not count.
@@ -289,7 +282,7 @@ impl PortTracker {
         if is_next
             && !is_read
             && !self.is_full(Counter::FecCorrectedSymbols)
-            && !self.reported.is_measured()
+            && !self.reported.is_measured
         {
             self.pre_fec = None;
         }

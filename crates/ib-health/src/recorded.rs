@@ -173,7 +173,7 @@ impl PortTracker {
         snapshot: &Snapshot,
         error_free: &mut ErrorFree,
     ) -> Option<BitErrors> {
-        let incoming = self.incoming()?;
+        let incoming = self.incoming?;
         let is_error_free = history.past.is_empty() && history.gap.errors() == (Some(0), true);
         let is_known = |(since, of, _): &&(SystemTime, Incoming, _)| {
             is_error_free && *since == history.since && *of == incoming

@@ -19,8 +19,8 @@ const READINGS: u8 = 2;
 pub struct Reported {
     /// The latest counts: the next ones are compared with them.
     physical: Option<Arc<ReadAt<PhysicalStatistics>>>,
-    /// The latest two counts could be compared, and the device counts errors before correction.
-    measured: bool,
+    /// The latest two counts measure the errors before correction: they could be compared, and the device counts them.
+    pub is_measured: bool,
     module: ModuleAlarms,
 }
 
@@ -45,11 +45,6 @@ pub struct RawErrors {
 }
 
 impl Reported {
-    /// Whether the latest two reports measure the errors before correction.
-    pub fn is_measured(&self) -> bool {
-        self.measured
-    }
-
     /// Whether the module is above its alarm threshold.
     pub fn is_hot(&self) -> bool {
         self.module.hot >= READINGS
@@ -93,7 +88,7 @@ impl Reported {
             read.at.whole_seconds() >= from && now.since(read.at) < MAX_AGE
         };
         let Some(read) = physical.filter(is_current) else {
-            (self.physical, self.measured) = (None, false);
+            (self.physical, self.is_measured) = (None, false);
             return None;
         };
         if self.physical.as_ref().is_some_and(|last| last.at == read.at) {
@@ -103,7 +98,7 @@ impl Reported {
         // A device that leaves the errors of all lanes 0 may count none.
         let errors = last.and_then(|last| raw_errors(&last, read, bits_per_second, lanes));
         let errors = errors.filter(|_| read.value.lane_errors != [0; LANES]);
-        self.measured = errors.is_some();
+        self.is_measured = errors.is_some();
         errors
     }
 
@@ -217,7 +212,7 @@ mod tests {
             let physical = Some(Arc::new(ReadAt { value, at: at(read) }));
             let hardware = PortHardware { physical, ..PortHardware::default() };
             reported.update(Some(&hardware), RATE, 4, from, at(now));
-            reported.is_measured()
+            reported.is_measured
         };
         assert!(!update(0, 1, 0, 5), "one reading measures nothing");
         assert!(update(60, 2, 0, 65));
@@ -235,7 +230,7 @@ mod tests {
             let physical = Some(Arc::new(ReadAt { value, at: at(read) }));
             let hardware = PortHardware { physical, ..PortHardware::default() };
             reported.update(Some(&hardware), RATE, 4, 0, at(read + 5));
-            reported.is_measured()
+            reported.is_measured
         };
         update(0, statistics(100, [1; 4]));
         assert!(update(60, statistics(160, [2; 4])));

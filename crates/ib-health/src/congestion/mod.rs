@@ -163,14 +163,6 @@ pub struct CongestionReport {
     pub regions: Vec<Region>,
 }
 
-impl CongestionReport {
-    /// A port's role, if it has one.
-    pub fn role(&self, port: PortIndex) -> Option<Role> {
-        let at = self.roles.binary_search_by_key(&port, |(port, _)| *port).ok()?;
-        Some(self.roles[at].1)
-    }
-}
-
 /// The congestion of a fabric from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Congestion {
@@ -214,6 +206,6 @@ impl Congestion {
         let mut roles: Vec<_> = graph.ports.iter().zip(&roots).filter_map(role).collect();
         // Those that are full and do not wait come after all that wait.
         roles.sort_unstable_by_key(|(port, _)| *port);
-        CongestionReport { roles, regions: regions.all }
+        CongestionReport { roles, regions: regions.into_iter().map(|(region, _)| region).collect() }
     }
 }

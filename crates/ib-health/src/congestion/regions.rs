@@ -14,17 +14,14 @@ use super::wait_graph::{Traversal, WaitGraph};
 use super::{GRACE, Level, Region};
 use crate::window::Tick;
 
-pub(super) struct Regions {
-    /// The largest first; when they began is not known yet.
-    pub(super) all: Vec<Region>,
-    /// By port of the graph, its region; `None` for one that belongs to none.
-    pub(super) of: Vec<Option<u32>>,
-}
+/// A region, and its ports by their number in the graph.
+pub(super) type FoundRegion = (Region, Vec<u32>);
 
-/// Finds the regions: two ports belong to one region if one waits for the other, directly or indirectly.
-pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
+/// Finds the regions, the largest first: two ports belong to one region if one waits for the other, directly or
+/// indirectly. When they began is not known yet.
+pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Vec<FoundRegion> {
     let mut left: Vec<bool> = roots.iter().map(Option::is_some).collect();
-    let mut found: Vec<(Region, Vec<u32>)> = Vec::new();
+    let mut found: Vec<FoundRegion> = Vec::new();
     let mut traversal = Traversal::new(graph);
     for first in 0..graph.ports.len() as u32 {
         if !std::mem::take(&mut left[first as usize]) {
@@ -60,13 +57,7 @@ pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
         found.push((region, members));
     }
     found.sort_by_key(|(region, _)| (Reverse(region.ports), region.root));
-    let mut of = vec![None; graph.ports.len()];
-    for (number, (_, members)) in (0..).zip(&found) {
-        for port in members {
-            of[*port as usize] = Some(number);
-        }
-    }
-    Regions { all: found.into_iter().map(|(region, _)| region).collect(), of }
+    found
 }
 
 /// When a region of an earlier sweep began, and when it was last seen.
@@ -88,23 +79,16 @@ pub(super) fn update_history(
     history: &mut RegionHistory,
     fabric: &Fabric,
     graph: &WaitGraph,
-    regions: &mut Regions,
+    regions: &mut [FoundRegion],
     at: Moment,
 ) {
     remove_old(history, at);
-    let mut continued: Vec<Option<Moment>> = vec![None; regions.all.len()];
-    if !history.is_empty() {
-        for (port, region) in graph.ports.iter().zip(&regions.of) {
-            let Some(region) = *region else { continue };
-            let Some(past) = history.get(&fabric.end(port.port)) else { continue };
-            let since = &mut continued[region as usize];
-            *since = Some(since.map_or(past.since, |earlier| earlier.min(past.since)));
-        }
-    }
-    for (region, continued) in regions.all.iter_mut().zip(continued) {
+    for (region, members) in regions {
         let root = fabric.end(region.root);
-        let of_root = history.get(&root).map(|past| past.since);
-        region.since = of_root.or(continued).unwrap_or(at);
+        let began = |port: End| history.get(&port).map(|past| past.since);
+        let ends = members.iter().map(|member| fabric.end(graph.ports[*member as usize].port));
+        let began = began(root).or_else(|| ends.filter_map(began).min());
+        region.since = began.unwrap_or(at);
         history.insert(root, PastRegion { since: region.since, seen: Tick::from(at) });
     }
 }

@@ -42,6 +42,12 @@ fn name(fabric: &Fabric, port: PortIndex) -> String {
     }
 }
 
+/// A port's role, if it has one.
+fn role_of(found: &CongestionReport, port: PortIndex) -> Option<Role> {
+    let at = found.roles.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+    Some(found.roles[at].1)
+}
+
 /// A fabric and what its ports do.
 #[derive(Debug)]
 struct Bench {

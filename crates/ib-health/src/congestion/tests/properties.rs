@@ -114,7 +114,7 @@ impl Bench {
 }
 
 fn is_root(found: &CongestionReport, port: PortIndex) -> bool {
-    matches!(found.role(port), Some(Role::Root(_)))
+    matches!(role_of(found, port), Some(Role::Root(_)))
 }
 
 fn is_sound(bench: &Bench, found: &CongestionReport) -> Result<(), TestCaseError> {
@@ -187,7 +187,7 @@ proptest! {
             if of == *port {
                 prop_assert!(is_root(&found, of));
             } else {
-                prop_assert_eq!(found.role(*port), Some(Role::Victim { of }));
+                prop_assert_eq!(role_of(&found, *port), Some(Role::Victim { of }));
             }
         }
         // The regions: joined pair by pair.

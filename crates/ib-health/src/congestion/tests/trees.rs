@@ -226,8 +226,8 @@ fn root_three_switches_away_has_all_victims() {
     assert_eq!(found.roles.len(), 1 + victims);
     let of_root = found.roles.iter().filter(|(_, role)| *role == Role::Victim { of: root });
     assert_eq!(of_root.count(), victims);
-    assert_eq!(found.role(root), Some(Role::Root(RootCause::SlowReceiver)));
-    assert_eq!(found.role(bench.find("s0:2")), None);
+    assert_eq!(role_of(&found, root), Some(Role::Root(RootCause::SlowReceiver)));
+    assert_eq!(role_of(&found, bench.find("s0:2")), None);
     assert_eq!(
         found.regions,
         [Region {
