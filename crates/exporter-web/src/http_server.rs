@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::Router;
+use axum::{BoxError, Router};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -133,8 +133,6 @@ async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
     Ok(())
 }
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
 impl Shared {
     async fn accept(self: Arc<Self>, listener: TcpListener, mut stop: Stop) {
         loop {
@@ -202,7 +200,7 @@ impl Shared {
         deadlines: &Arc<Deadlines>,
         mut stop: Stop,
     ) -> Result<(), BoxError> {
-        let stream = DeadlineStream::new(stream, Arc::clone(deadlines));
+        let stream = DeadlineStream { inner: stream, deadlines: Arc::clone(deadlines) };
         let limits = self.limits;
         let service = service_fn(|request: Request<Incoming>| {
             let shared = Arc::clone(self);
@@ -262,10 +260,8 @@ impl Shared {
                 return unavailable("too many concurrent requests: try again");
             };
             permits = [Some(permit), api];
-            match self.router.call(request.map(Body::new)).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            }
+            let Ok(response) = self.router.call(request.map(Body::new)).await;
+            response
         });
         let timeout = match class {
             RequestClass::Download => limits.download_handler_timeout,

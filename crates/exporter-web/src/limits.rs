@@ -248,15 +248,11 @@ impl Drop for Responding {
 }
 
 pub(super) struct DeadlineStream<S> {
-    inner: S,
-    deadlines: Arc<Deadlines>,
+    pub inner: S,
+    pub deadlines: Arc<Deadlines>,
 }
 
 impl<S> DeadlineStream<S> {
-    pub fn new(inner: S, deadlines: Arc<Deadlines>) -> Self {
-        DeadlineStream { inner, deadlines }
-    }
-
     fn report(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Pending => self.deadlines.on_write_blocked(Instant::now()),

@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bcrypt::HashParts;
 use ring::error::Unspecified;
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SystemRandom;
 use ring::{digest, hmac};
 use tokio::sync::oneshot;
 
@@ -173,10 +173,8 @@ pub(crate) struct Logins {
 impl Logins {
     /// With an empty cache and a random key; fails if the system gives no random numbers.
     pub fn new() -> Result<Self, Unspecified> {
-        let mut key = [0; digest::SHA256_OUTPUT_LEN];
-        SystemRandom::new().fill(&mut key)?;
         Ok(Logins {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            key: hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())?,
             cache: Mutex::default(),
             check: Arc::default(),
             slow_check: Arc::default(),

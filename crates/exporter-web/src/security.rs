@@ -56,10 +56,8 @@ impl Security {
 
     /// The paths of the file and of those that it names.
     pub fn files(&self) -> Vec<PathBuf> {
-        let sources = self.file.iter().map(|(_, sources, _)| locked(sources));
-        sources
-            .flat_map(|sources| sources.paths().map(Path::to_owned).collect::<Vec<_>>())
-            .collect()
+        let Some((_, sources, _)) = &self.file else { return Vec::new() };
+        locked(sources).paths().map(Path::to_owned).collect()
     }
 
     /// TLS for the next connection.

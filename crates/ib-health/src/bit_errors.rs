@@ -85,19 +85,11 @@ ib_mad::labeled_enum! {
 }
 
 impl Confidence {
-    /// The natural logarithm of one in so many windows: for `bad`.
-    fn bad(self) -> f32 {
+    /// The natural logarithms of one in so many windows: for `bad`, and for `watch` (one in 200 windows, or one in 10).
+    fn odds(self) -> [f32; 2] {
         match self {
-            Confidence::High => 11.5,
-            Confidence::Medium => 4.6,
-        }
-    }
-
-    /// The same for `watch`: one in 200 windows, or one in 10.
-    fn watch(self) -> f32 {
-        match self {
-            Confidence::High => 5.3,
-            Confidence::Medium => 2.3,
+            Confidence::High => [11.5, 5.3],
+            Confidence::Medium => [4.6, 2.3],
         }
     }
 }
@@ -192,7 +184,8 @@ fn exceptional(expected: f32, odds: f32) -> f32 {
 
 /// The number of errors that a link with so many expected errors exceeds by chance in at most one of 200 windows.
 pub fn chance_limit(expected: f32) -> f32 {
-    exceptional(expected, Confidence::High.watch())
+    let [_, watch] = Confidence::High.odds();
+    exceptional(expected, watch)
 }
 
 impl BitErrors {
@@ -287,18 +280,18 @@ impl Now {
         let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
         let all = Measurement { errors, seconds };
         let expected = seconds * rate;
+        let [bad, watch] = confidence.odds();
         // If a burst cannot be told apart it may be one: that is not certain.
         let is_sparse = kept.is_sparse(at);
         kept.record(at, counted);
         let is_enough = expected >= ENOUGH;
         let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
         // Most windows of most ports: too few errors for any time.
-        if errors as f32 <= exceptional(0.0, confidence.watch()) {
+        if errors as f32 <= exceptional(0.0, watch) {
             return (all, fine, all);
         }
         // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
         // there may be two: without them, the errors must still be too many.
-        let bad = confidence.bad();
         let mut steady = 0;
         // A fault is found soonest in the time since it began (a sequential test), so all parts that end now are
         // compared, too: each of them more strictly, so that together they err no more often than the window.
@@ -313,7 +306,7 @@ impl Now {
             return (all, BitErrorLevel::Over, all);
         }
         let may_exceed = is_sparse && errors as f32 > exceptional(expected, bad);
-        if may_exceed || steady as f32 > exceptional(expected / 2.0, confidence.watch()) {
+        if may_exceed || steady as f32 > exceptional(expected / 2.0, watch) {
             (all, BitErrorLevel::Raised, all)
         } else {
             (all, fine, all)

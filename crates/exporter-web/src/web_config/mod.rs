@@ -273,6 +273,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The files that a configuration was read from.
 #[derive(Clone, Debug)]
 pub struct Sources {
+    /// The folder of the first one: relative names in it are names of files there.
     folder: PathBuf,
     seen: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -280,11 +281,6 @@ pub struct Sources {
 impl Sources {
     pub(super) fn new(path: &Path) -> Self {
         Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
-    }
-
-    /// The path of a file that is named in the first one: relative names are in its folder.
-    pub(super) fn resolve(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
     }
 
     /// Reads a file. Its stamp is taken before, so that a change during the read is detected later.

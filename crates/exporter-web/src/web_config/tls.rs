@@ -120,7 +120,7 @@ impl Pem {
                 Ok(Some(Pem { bytes: inline.into_bytes(), place, file: None }))
             }
             (None, Some(file)) => {
-                let path = sources.resolve(&file);
+                let path = sources.folder.join(&file);
                 let place = place(document, &file_key, &file_key);
                 let bytes = sources.read(&path).map_err(|problem| format!("{place}: {problem}"))?;
                 Ok(Some(Pem { bytes, place, file: Some(path) }))
