@@ -15,7 +15,7 @@ use ib_umad::umad::{DeviceError, Umad, UmadPort};
 
 use super::options::{FabricOptions, HealthOptions, seconds_or};
 use crate::remote::{Access, Remote};
-use site_config::diagnostics::{InvalidSetting, invalid, too_short};
+use site_config::diagnostics::{Report, check_minimum};
 
 const MIB: u64 = 1 << 20;
 
@@ -80,26 +80,25 @@ impl FabricOptions {
         self.name.is_some() || self.hca.is_some() || self.port.is_some() || self.capture.is_some()
     }
 
-    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+    pub(super) fn validate(&self, report: Report<'_>) {
         let second = Duration::from_secs(1);
-        let mut found = Vec::new();
         if let Some(url) = &self.totals_from
             && let Err(error) = Remote::new(url, &Access::default(), second, second)
         {
-            found.push(invalid("totals-from", error));
+            report("totals-from", error);
         }
         if self.name.as_deref() == Some("") {
-            found.push(invalid("name", "it must not be empty"));
+            report("name", "it must not be empty".into());
         }
         let hosts = self.host_regex.as_ref().map(|pattern| pattern.parse::<HostRegex>());
         if let Some(Err(error)) = hosts {
-            found.push(invalid("host-regex", error.to_string()));
+            report("host-regex", error.to_string());
         }
-        found.extend(too_short("interval", self.interval, second));
-        found.extend(too_short("discovery-interval", self.discovery_interval, second));
-        found.extend(too_short("physical-interval", self.physical_interval, second));
-        found.extend(too_short("module-interval", self.module_interval, second));
-        found.extend(too_short("environment-interval", self.environment_interval, second));
+        check_minimum("interval", self.interval, second, report);
+        check_minimum("discovery-interval", self.discovery_interval, second, report);
+        check_minimum("physical-interval", self.physical_interval, second, report);
+        check_minimum("module-interval", self.module_interval, second, report);
+        check_minimum("environment-interval", self.environment_interval, second, report);
         // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
         // number of transaction ids is more than any fabric needs.
         let max = (MAX_IN_FLIGHT / 2) as u16;
@@ -111,16 +110,15 @@ impl FabricOptions {
             ("retries", self.retries.map(u16::from), (0, 10)),
         ] {
             if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
-                found.push(invalid(key, format!("{value} is not between {min} and {max}")));
+                report(key, format!("{value} is not between {min} and {max}"));
             }
         }
         let timeout = self.timeout.map(Duration::from);
         let range = Duration::from_millis(1)..=Duration::from_secs(60);
         if let Some(timeout) = timeout.filter(|timeout| !range.contains(timeout)) {
             let timeout = humantime::format_duration(timeout);
-            found.push(invalid("timeout", format!("{timeout} is not between 1ms and 1m")));
+            report("timeout", format!("{timeout} is not between 1ms and 1m"));
         }
-        found
     }
 
     pub(super) fn settings(self, health: HealthOptions) -> FabricSettings {

@@ -18,7 +18,10 @@ use std::path::{Path, PathBuf};
 use crate::metrics::selection::Profile;
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
-use options::{FabricOptions, LogFormat, LogLevel, Options};
+use options::{
+    FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat, LogLevel, Options,
+    WebOptions,
+};
 use site_config::diagnostics::Diagnostics;
 use site_config::{ConfigError, file, yaml};
 
@@ -76,19 +79,13 @@ impl Settings {
     fn merge(flags: Options, text: &str, path: &str) -> Result<Settings, ConfigError> {
         let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<Options>(text);
         let mut diagnostics = Diagnostics::new(path, document, diagnostics);
-        // Flags and file separately, so that a flag does not hide a wrong value of the file.
-        for (section, in_flags, in_file) in [
-            ("web", flags.web.validate(), file.web.validate()),
-            ("host", flags.host.validate(), file.host.validate()),
-            ("health", flags.health.validate(), file.health.validate()),
-            ("history", flags.history.validate(), file.history.validate()),
-            ("fabric", flags.fabric.validate(), file.fabric.validate()),
-        ] {
-            diagnostics.add_flags(section, in_flags);
-            diagnostics.add_file(section, in_file);
-        }
+        diagnostics.check("web", &flags.web, &file.web, WebOptions::validate);
+        diagnostics.check("host", &flags.host, &file.host, HostOptions::validate);
+        diagnostics.check("health", &flags.health, &file.health, HealthOptions::validate);
+        diagnostics.check("history", &flags.history, &file.history, HistoryOptions::validate);
+        diagnostics.check("fabric", &flags.fabric, &file.fabric, FabricOptions::validate);
         for (index, fabric) in file.fabrics.iter().enumerate() {
-            diagnostics.add_file(&format!("fabrics[{index}]"), fabric.validate());
+            diagnostics.check_file(&format!("fabrics[{index}]"), fabric, FabricOptions::validate);
         }
         let listen = sections::listen(&flags.web, &file.web, &mut diagnostics);
         // Conflicts between values are reported once all values are valid.

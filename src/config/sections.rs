@@ -14,7 +14,7 @@ use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 use rdma_host::model::Rails;
 use rdma_host::reader::{DeviceFilter, HostReader, ReadOptions};
-use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid, too_short};
+use site_config::diagnostics::{Diagnostics, Report, check_minimum};
 use site_config::units::{ByteSize, HumanDuration};
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
@@ -29,13 +29,18 @@ pub const RESERVED_PATHS: [&str; 15] = [
 ];
 
 impl WebOptions {
-    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
-        let path = self.telemetry_path.as_deref().and_then(path_problem);
+    pub(super) fn validate(&self, report: Report<'_>) {
         // A path would not work: links between pages begin with `/`.
-        let url = self.external_url.as_deref().and_then(|url| url_problem(url, false));
-        let grafana = self.grafana_url.as_deref().and_then(|url| url_problem(url, true));
-        let found = [("telemetry-path", path), ("external-url", url), ("grafana-url", grafana)];
-        found.into_iter().filter_map(|(key, problem)| Some(invalid(key, problem?))).collect()
+        let external = self.external_url.as_deref().and_then(|url| url_problem(url, false));
+        for (key, problem) in [
+            ("telemetry-path", self.telemetry_path.as_deref().and_then(path_problem)),
+            ("external-url", external),
+            ("grafana-url", self.grafana_url.as_deref().and_then(|url| url_problem(url, true))),
+        ] {
+            if let Some(problem) = problem {
+                report(key, problem);
+            }
+        }
     }
 }
 
@@ -143,20 +148,19 @@ pub struct HostSettings {
 }
 
 impl HostOptions {
-    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+    pub(super) fn validate(&self, report: Report<'_>) {
         let second = Duration::from_secs(1);
-        let pattern = |key: &str, pattern: &Option<String>| {
-            let text = pattern.as_deref()?;
-            let error = DeviceFilter::new(Some(text), None).err()?;
-            Some(invalid(key, format!("{text:?} is not a regular expression: {error}")))
-        };
-        let found = [
-            too_short("interval", self.interval, second),
-            pattern("device-include", &self.device_include),
-            pattern("device-exclude", &self.device_exclude),
-            too_short("error-backoff", self.error_backoff, second),
-        ];
-        found.into_iter().flatten().collect()
+        check_minimum("interval", self.interval, second, report);
+        for (key, pattern) in
+            [("device-include", &self.device_include), ("device-exclude", &self.device_exclude)]
+        {
+            if let Some(text) = pattern
+                && let Err(error) = DeviceFilter::new(Some(text), None)
+            {
+                report(key, format!("{text:?} is not a regular expression: {error}"));
+            }
+        }
+        check_minimum("error-backoff", self.error_backoff, second, report);
     }
 
     pub(super) fn settings(self, sysfs: PathBuf, fabrics: &[FabricSettings]) -> HostSettings {
@@ -202,16 +206,16 @@ fn rails(fabrics: &[FabricSettings]) -> Rails {
 const RATIOS: std::ops::RangeInclusive<f64> = 1e-18..=1e-2;
 
 impl HealthOptions {
-    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
-        let limits = self.limits.iter().flatten().enumerate();
-        let mut found: Vec<_> = limits.flat_map(|(index, limit)| limit.validate(index)).collect();
+    pub(super) fn validate(&self, report: Report<'_>) {
+        for (index, limit) in self.limits.iter().flatten().enumerate() {
+            limit.validate(index, report);
+        }
         if let Some(label) = &self.ber_confidence
             && Confidence::from_label(label).is_none()
         {
             let known = Confidence::ALL.map(Confidence::label).join(", ");
-            found.push(invalid("ber-confidence", format!("{label:?} is not one of: {known}")));
+            report("ber-confidence", format!("{label:?} is not one of: {known}"));
         }
-        found
     }
 
     pub(super) fn limit_table(&self) -> LimitTable {
@@ -224,25 +228,22 @@ impl HealthOptions {
 }
 
 impl LimitOption {
-    fn validate(&self, index: usize) -> Vec<InvalidSetting> {
+    fn validate(&self, index: usize, report: Report<'_>) {
         let key = |key: &str| format!("limits[{index}].{key}");
-        let mut found = Vec::new();
         if Speed::from_label(&self.speed).is_none() {
             let known = Speed::ALL.map(Speed::label).join(", ");
-            found.push(invalid(key("speed"), format!("{:?} is not one of: {known}", self.speed)));
+            report(&key("speed"), format!("{:?} is not one of: {known}", self.speed));
         }
         if let Some(label) = self.fec.as_deref().filter(|label| Fec::from_label(label).is_none()) {
             let known = Fec::ALL.map(Fec::label).join(", ");
-            found.push(invalid(key("fec"), format!("{label:?} is not one of: {known}")));
+            report(&key("fec"), format!("{label:?} is not one of: {known}"));
         }
         for (name, ratio) in [("symbol", Some(self.symbol)), ("pre-fec", self.pre_fec)] {
             if let Some(ratio) = ratio.filter(|ratio| !RATIOS.contains(ratio)) {
                 let (min, max) = (RATIOS.start(), RATIOS.end());
-                let problem = format!("{ratio:e} is not between {min:e} and {max:e}");
-                found.push(invalid(key(name), problem));
+                report(&key(name), format!("{ratio:e} is not between {min:e} and {max:e}"));
             }
         }
-        found
     }
 
     fn row(&self) -> Option<LimitRow> {
@@ -257,22 +258,17 @@ impl LimitOption {
 const MIN_SIZE: u64 = 16 << 20;
 
 impl HistoryOptions {
-    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
-        let minute = Duration::from_secs(60);
-        let too_small = |ByteSize(size): ByteSize| {
+    pub(super) fn validate(&self, report: Report<'_>) {
+        if let Some(ByteSize(size)) = self.size.filter(|ByteSize(size)| *size < MIN_SIZE) {
             let shown = match size % (1 << 20) {
                 0 => format!("{}MiB", size >> 20),
                 _ => format!("{size} bytes"),
             };
-            (size < MIN_SIZE)
-                .then(|| invalid("size", format!("{shown} is less than the minimum of 16MiB")))
-        };
-        let found = [
-            self.size.and_then(too_small),
-            too_short("traffic-retention", self.traffic_retention, minute),
-            too_short("retention", self.retention, minute),
-        ];
-        found.into_iter().flatten().collect()
+            report("size", format!("{shown} is less than the minimum of 16MiB"));
+        }
+        let minute = Duration::from_secs(60);
+        check_minimum("traffic-retention", self.traffic_retention, minute, report);
+        check_minimum("retention", self.retention, minute, report);
     }
 
     pub(super) fn settings(self) -> Option<HistorySettings> {

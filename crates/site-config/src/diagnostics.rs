@@ -36,26 +36,15 @@ impl ConfigError {
     }
 }
 
-/// A setting has a value that it cannot have.
-#[derive(Debug)]
-pub struct InvalidSetting {
-    /// The key, within its section.
-    key: String,
-    problem: String,
-}
+/// Receives what is wrong with a section of settings: a key within the section, and the problem of its value.
+pub type Report<'a> = &'a mut dyn FnMut(&str, String);
 
-/// A problem of the setting with this key.
-pub fn invalid(key: impl Into<String>, problem: impl Into<String>) -> InvalidSetting {
-    InvalidSetting { key: key.into(), problem: problem.into() }
-}
-
-/// A duration that is shorter than `min`.
-pub fn too_short(key: &str, value: Option<HumanDuration>, min: Duration) -> Option<InvalidSetting> {
-    let value = Duration::from(value?);
-    let shown = humantime::format_duration;
-    (value < min).then(|| {
-        invalid(key, format!("{} is less than the minimum of {}", shown(value), shown(min)))
-    })
+/// Reports a duration that is shorter than `min`.
+pub fn check_minimum(key: &str, value: Option<HumanDuration>, min: Duration, report: Report<'_>) {
+    if let Some(value) = value.map(Duration::from).filter(|value| *value < min) {
+        let [value, min] = [value, min].map(humantime::format_duration);
+        report(key, format!("{value} is less than the minimum of {min}"));
+    }
 }
 
 /// Collects the problems of flags and file while they are merged.
@@ -74,18 +63,20 @@ impl<'a> Diagnostics<'a> {
         Diagnostics { path, document, flags: Vec::new(), file }
     }
 
-    /// Adds invalid flags of a section.
-    pub fn add_flags(&mut self, section: &str, invalid: Vec<InvalidSetting>) {
-        for InvalidSetting { key, problem } in invalid {
+    /// Adds what is wrong with a section in the flags and in the file: in both, so that a flag does not hide a wrong
+    /// value of the file.
+    pub fn check<S>(&mut self, section: &str, flags: &S, file: &S, validate: fn(&S, Report<'_>)) {
+        validate(flags, &mut |key, problem| {
             self.flags.push(format!("--{section}.{key}: {problem}"));
-        }
+        });
+        self.check_file(section, file, validate);
     }
 
-    /// Adds invalid values of a section of the file.
-    pub fn add_file(&mut self, section: &str, invalid: Vec<InvalidSetting>) {
-        for InvalidSetting { key, problem } in invalid {
+    /// Adds what is wrong with a section of the file.
+    pub fn check_file<S>(&mut self, section: &str, file: &S, validate: fn(&S, Report<'_>)) {
+        validate(file, &mut |key, problem| {
             self.add(None, &[&format!("{section}.{key}")], problem);
-        }
+        });
     }
 
     /// Adds a problem of a flag, if one is given, or else of the first of these keys that the file has.
