@@ -141,8 +141,8 @@ impl Drop for Slot {
 enum Phase {
     /// Reading the head of a request: the first one from the start, each further one from its first byte.
     ReadingHead,
-    /// Building or writing a response.
-    Responding,
+    /// Building or writing a response, for so long at most.
+    Responding(Duration),
     /// Waiting for the next request.
     Idle,
 }
@@ -151,8 +151,6 @@ enum Phase {
 struct ConnectionState {
     phase: Phase,
     since: Instant,
-    /// The timeout of the phase.
-    timeout: Duration,
     /// Since when the client reads too little, and how many bytes it has read since.
     stalled: Option<(Instant, usize)>,
 }
@@ -167,19 +165,18 @@ pub(super) struct Deadlines {
 impl Deadlines {
     /// The deadlines of a new connection, which has to send its first request within the header timeout.
     pub fn new(now: Instant, slot: Slot, limits: Limits) -> Self {
-        let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
-        let state = ConnectionState { phase, since: now, timeout, stalled: None }.into();
-        Deadlines { state, slot, limits }
+        let state = ConnectionState { phase: Phase::ReadingHead, since: now, stalled: None };
+        Deadlines { state: state.into(), slot, limits }
     }
 
-    fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
+    fn enter(&self, phase: Phase, now: Instant) {
         let mut state = locked(&self.state);
-        (state.phase, state.since, state.timeout) = (phase, now, timeout);
+        (state.phase, state.since) = (phase, now);
     }
 
     fn on_read(&self, now: Instant) {
         if locked(&self.state).phase == Phase::Idle {
-            self.enter(Phase::ReadingHead, now, self.limits.header_timeout);
+            self.enter(Phase::ReadingHead, now);
         }
     }
 
@@ -203,7 +200,7 @@ impl Deadlines {
 
     /// Begins a response, which has to be written within the timeout.
     pub fn begin_response(self: &Arc<Self>, now: Instant, timeout: Duration) -> Responding {
-        self.enter(Phase::Responding, now, timeout);
+        self.enter(Phase::Responding(timeout), now);
         Responding { deadlines: Arc::clone(self) }
     }
 
@@ -214,13 +211,15 @@ impl Deadlines {
             return Some("write stalled");
         }
         let Slot { client, connections } = &self.slot;
-        let is_impatient = state.phase == Phase::Idle && connections.is_crowded(*client, limits);
-        let timeout = if is_impatient { limits.header_timeout } else { state.timeout };
-        (now.duration_since(state.since) > timeout).then_some(match state.phase {
-            Phase::ReadingHead => "request timeout",
-            Phase::Responding => "response timeout",
-            Phase::Idle => "idle timeout",
-        })
+        let (timeout, reason) = match state.phase {
+            Phase::ReadingHead => (limits.header_timeout, "request timeout"),
+            Phase::Responding(timeout) => (timeout, "response timeout"),
+            Phase::Idle if connections.is_crowded(*client, limits) => {
+                (limits.header_timeout, "idle timeout")
+            }
+            Phase::Idle => (limits.idle_timeout, "idle timeout"),
+        };
+        (now.duration_since(state.since) > timeout).then_some(reason)
     }
 
     /// Waits until the connection has to be closed, and returns why.
@@ -242,8 +241,7 @@ pub(super) struct Responding {
 
 impl Drop for Responding {
     fn drop(&mut self) {
-        let idle_timeout = self.deadlines.limits.idle_timeout;
-        self.deadlines.enter(Phase::Idle, Instant::now(), idle_timeout);
+        self.deadlines.enter(Phase::Idle, Instant::now());
     }
 }
 
