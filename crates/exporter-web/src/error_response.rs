@@ -2,7 +2,7 @@
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use axum::http::{HeaderMap, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -18,9 +18,8 @@ pub fn bad_request(problem: &str) -> Response {
 
 /// 503: the client may try again after a second.
 pub fn unavailable(problem: &str) -> Response {
-    let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, problem);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    let response = error_response(StatusCode::SERVICE_UNAVAILABLE, problem);
+    ([(header::RETRY_AFTER, "1")], response).into_response()
 }
 
 /// Middleware that refuses requests whose Host header is missing or wrong: HTTP/1.1 requires exactly one
