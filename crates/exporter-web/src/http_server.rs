@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::{BoxError, Router};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{BoxError, Router};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
