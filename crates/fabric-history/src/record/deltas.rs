@@ -1,12 +1,12 @@
 //! What is written of a sweep: how much each counter increased, and the states of ports, links and nodes, all of
 //! them once an hour, and the changes in between.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::{Result, Transaction, params};
 
 use crate::file::frame::Frame;
-use crate::file::id_map::IdMap;
 use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
 use crate::file::sql::Sql;
 use crate::file::totals::{PortTotals, TotalsTable};
@@ -69,7 +69,7 @@ impl CounterDeltas {
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
-            let totals = ledger.get_or_insert_with(port, || PortTotals::blank(sweep.fabric));
+            let totals = ledger.entry(port).or_insert_with(|| PortTotals::blank(sweep.fabric));
             for counter in Counter::all() {
                 let id = sweep.counters.number(counter);
                 let Some((id, total)) = id.zip(reading.get(counter)) else { continue };
@@ -145,8 +145,8 @@ const ALL_INTERVAL: Duration = Duration::from_secs(3600);
 /// The states of a fabric that were written last, by id.
 #[derive(Debug, Default)]
 pub struct StateDeltas {
-    ports: IdMap<State>,
-    nodes: IdMap<State>,
+    ports: BTreeMap<u32, State>,
+    nodes: BTreeMap<u32, State>,
     /// The beginning of the sweep of which all states were last written; `None` after a start.
     all_written: Option<i64>,
 }

@@ -187,7 +187,7 @@ impl Store {
         let ports: Vec<(u32, i64, PortNumber)> = self.sql().rows(sql, [fabric])?;
         let mut memory = TotalsSeed::new();
         for (port, guid, number) in ports {
-            let Some(totals) = self.ledger.get(port) else { continue };
+            let Some(totals) = self.ledger.get(&port) else { continue };
             let remembered = memory.entry((Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
                 let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
@@ -274,7 +274,7 @@ impl Store {
             known.pruned_unused = Some(at);
         }
         for port in &dropped {
-            ledger.remove(*port);
+            ledger.remove(port);
             befores.remove(port);
         }
         // Without a sweep the fabric is as it was last known.
