@@ -3,13 +3,13 @@
 
 mod openmetrics;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::HistoryError;
@@ -18,10 +18,10 @@ use crate::file::record_kind::RecordKind;
 use crate::file::sql::Order;
 use crate::file::totals::{SegmentRange, sweep_range};
 use crate::file::walk::reading_times;
-use crate::model::{Port, Window, time};
+use crate::model::{Port, Window, text};
 use crate::source::EventFilter;
 use ib_fabric::topology::End;
-use ib_mad::Guid;
+use ib_mad::{Counter, Guid, PortNumber};
 
 pub use openmetrics::openmetrics;
 
@@ -34,6 +34,15 @@ pub enum ExportError {
     /// The output cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
+}
+
+impl From<csv::Error> for ExportError {
+    fn from(error: csv::Error) -> Self {
+        ExportError::Write(match error.into_kind() {
+            csv::ErrorKind::Io(error) => error,
+            other => io::Error::other(format!("{other:?}")),
+        })
+    }
 }
 
 /// The format of a table.
@@ -75,72 +84,65 @@ impl ExportFilter {
     }
 }
 
-/// The value of a row in a column.
-enum Cell<'a> {
-    Null,
-    Time(SystemTime),
-    Text(Cow<'a, str>),
-    Number(u64),
-    Json(&'a serde_json::Value),
-}
-
 /// Writes a line per row: CSV, which begins with a line of names, or JSON lines.
-struct TableWriter<W> {
-    /// The names of the columns have letters only, so that no format has to escape them.
-    columns: &'static [&'static str],
-    is_json: bool,
-    out: W,
-    line: Vec<u8>,
+enum TableWriter<W: Write> {
+    Csv(Box<csv::Writer<W>>),
+    JsonLines(W),
 }
 
 impl<W: Write> TableWriter<W> {
-    fn new(columns: &'static [&'static str], format: TableFormat, mut out: W) -> io::Result<Self> {
-        let is_json = format == TableFormat::JsonLines;
-        if !is_json {
-            writeln!(out, "{}", columns.join(","))?;
-        }
-        Ok(TableWriter { columns, is_json, out, line: Vec::new() })
+    /// The columns are the fields of the rows, in their order.
+    fn new(columns: &[&str], format: TableFormat, out: W) -> Result<Self, ExportError> {
+        Ok(match format {
+            TableFormat::Csv => {
+                let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+                csv.write_record(columns)?;
+                TableWriter::Csv(csv.into())
+            }
+            TableFormat::JsonLines => TableWriter::JsonLines(out),
+        })
     }
 
-    fn push_text(&mut self, text: &str) -> io::Result<()> {
-        if self.is_json {
-            return Ok(serde_json::to_writer(&mut self.line, text)?);
+    fn row(&mut self, row: &impl Serialize) -> Result<(), ExportError> {
+        match self {
+            TableWriter::Csv(csv) => csv.serialize(row)?,
+            TableWriter::JsonLines(out) => {
+                serde_json::to_writer(&mut *out, row).map_err(io::Error::from)?;
+                out.write_all(b"\n")?;
+            }
         }
-        if text.contains([',', '"', '\n', '\r']) {
-            write!(self.line, "\"{}\"", text.replace('"', "\"\""))
-        } else {
-            self.line.write_all(text.as_bytes())
-        }
+        Ok(())
     }
 
-    /// Writes a row, with as many cells as there are columns.
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError> {
-        self.line.clear();
-        for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
-            match (self.is_json, index) {
-                (true, 0) => write!(self.line, "{{\"{column}\":")?,
-                (true, _) => write!(self.line, ",\"{column}\":")?,
-                (false, 0) => {}
-                (false, _) => self.line.push(b','),
-            }
-            match cell {
-                Cell::Null if self.is_json => self.line.extend_from_slice(b"null"),
-                Cell::Null => {}
-                Cell::Time(at) => self.push_text(&time::text(*at))?,
-                Cell::Text(text) => self.push_text(text)?,
-                Cell::Number(number) => write!(self.line, "{number}")?,
-                Cell::Json(json) if self.is_json => write!(self.line, "{json}")?,
-                Cell::Json(json) => self.push_text(&json.to_string())?,
-            }
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            TableWriter::Csv(csv) => csv.flush(),
+            TableWriter::JsonLines(out) => out.flush(),
         }
-        self.line.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
-        Ok(self.out.write_all(&self.line)?)
     }
 }
 
 const COUNTERS: &[&str] =
     &["start", "end", "fabric", "guid", "node", "port", "counter", "increase"];
 
+/// The increase of a counter, with the fields of [`COUNTERS`].
+#[derive(Serialize)]
+struct ReadingRow<'a> {
+    #[serde(with = "text")]
+    start: SystemTime,
+    #[serde(with = "text")]
+    end: SystemTime,
+    fabric: &'a str,
+    #[serde(with = "text")]
+    guid: Guid,
+    node: &'a str,
+    port: PortNumber,
+    #[serde(with = "text")]
+    counter: Counter,
+    increase: u64,
+}
+
+/// The fields of an [`Event`](crate::model::Event).
 const EVENTS: &[&str] =
     &["at", "fabric", "kind", "node", "port", "link", "place", "text", "detail"];
 
@@ -153,7 +155,7 @@ pub fn counters(
 ) -> Result<u64, ExportError> {
     let mut table = TableWriter::new(COUNTERS, format, out)?;
     let rows = reader.in_one_transaction(|| write_readings(reader, filter, &mut table))?;
-    table.out.flush()?;
+    table.flush()?;
     Ok(rows)
 }
 
@@ -184,16 +186,16 @@ fn write_readings(
                     if result.is_err() {
                         return;
                     }
-                    result = table.row(&[
-                        Cell::Time(from),
-                        Cell::Time(to),
-                        Cell::Text((&*name).into()),
-                        Cell::Text(port.guid.to_string().into()),
-                        Cell::Text((&*port.node).into()),
-                        Cell::Number(port.port.into()),
-                        Cell::Text(counter.row().metric.into()),
-                        Cell::Number(by),
-                    ]);
+                    result = table.row(&ReadingRow {
+                        start: from,
+                        end: to,
+                        fabric: &name,
+                        guid: port.guid,
+                        node: &port.node,
+                        port: port.port,
+                        counter,
+                        increase: by,
+                    });
                     rows += 1;
                 }
             });
@@ -218,45 +220,38 @@ pub fn events(
         ..EventFilter::all(filter.window)
     };
     let (mut rows, mut result) = (0, Ok(()));
-    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
-    let visited = reader.sql().events(&wanted, Order::EarliestFirst(None), &mut |_, event| {
+    let visited = reader.sql().events(&wanted, Order::EarliestFirst(None), &mut |_, mut event| {
         rows += 1;
-        result = table.row(&[
-            Cell::Time(event.at),
-            Cell::Text((&*event.fabric).into()),
-            Cell::Text((&*event.kind).into()),
-            text(event.node.map(|guid| guid.to_string())),
-            event.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
-            text(event.link.map(|link| link.to_string())),
-            Cell::Text((&*event.place).into()),
-            Cell::Text((&*event.text).into()),
-            if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
-        ]);
+        // A cell has no fields.
+        if format == TableFormat::Csv && !event.detail.is_null() {
+            event.detail = event.detail.to_string().into();
+        }
+        result = table.row(&event);
         result.is_ok()
     });
     visited.map_err(reader.failed())?;
     result?;
-    table.out.flush()?;
+    table.flush()?;
     Ok(rows)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::model::time;
 
     #[test]
     fn csv_quotes_separators_quotes_and_line_breaks() {
         let mut out = Vec::new();
         let mut csv = TableWriter::new(&["a", "b"], TableFormat::Csv, &mut out).unwrap();
-        let json = serde_json::json!({"x": 1});
-        for (text, cell) in [
-            ("plain", Cell::Null),
-            ("a,b", Cell::Json(&json)),
-            ("say \"no\"", Cell::Number(7)),
-            ("two\r\nlines", Cell::Time(SystemTime::UNIX_EPOCH)),
-        ] {
-            csv.row(&[Cell::Text(text.into()), cell]).unwrap();
-        }
+        csv.row(&("plain", Value::Null)).unwrap();
+        csv.row(&("a,b", json!({"x": 1}).to_string())).unwrap();
+        csv.row(&("say \"no\"", 7)).unwrap();
+        csv.row(&("two\r\nlines", time::text(SystemTime::UNIX_EPOCH))).unwrap();
+        csv.flush().unwrap();
+        drop(csv);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "a,b\nplain,\n\"a,b\",\"{\"\"x\"\":1}\"\n\"say \"\"no\"\"\",7\n\
