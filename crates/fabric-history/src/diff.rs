@@ -69,13 +69,10 @@ impl LinkDiff {
             }
             [Some(_), None] if self.known[1] => changes.push("removed".into()),
             [None, Some(_)] if self.known[0] => changes.push("new".into()),
-            [Some(cable), None] if cable.verdict >= Verdict::Watch => {
+            [Some(cable), None] | [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
                 let verdict = Verdict::word(cable.verdict.label());
-                changes.push(format!("verdict {verdict} (later: not recorded)"));
-            }
-            [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
-                let verdict = Verdict::word(cable.verdict.label());
-                changes.push(format!("verdict {verdict} (before: not recorded)"));
+                let other = if self.cable[0].is_some() { "later" } else { "before" };
+                changes.push(format!("verdict {verdict} ({other}: not recorded)"));
             }
             _ => {}
         }

@@ -111,23 +111,18 @@ impl Outcomes {
             self.days, self.version
         );
         for row in &self.rows {
-            let count = |outcome: Outcome| row.outcomes.get(outcome.label()).copied().unwrap_or(0);
-            let cells = [
-                row.verdict.clone(),
-                row.reason.clone(),
-                row.repair.clone().unwrap_or_else(|| "-".into()),
-                row.episodes.to_string(),
-                count(Outcome::Replaced).to_string(),
-                count(Outcome::Replugged).to_string(),
-                count(Outcome::ByItself).to_string(),
-                count(Outcome::Open).to_string(),
-                if row.decided == 0 {
-                    "-".into()
-                } else {
-                    format!("{} of {}", row.right, row.decided)
-                },
-            ];
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
+            let OutcomeRow { verdict, reason, repair, episodes, right, decided, .. } = row;
+            let repair = repair.as_deref().unwrap_or("-");
+            let [replaced, replugged, by_itself, open] = Outcome::ALL
+                .map(|outcome| row.outcomes.get(outcome.label()).copied().unwrap_or(0));
+            let _ = write!(
+                text,
+                "| {verdict} | {reason} | {repair} | {episodes} | {replaced} | {replugged} | {by_itself} | {open} | "
+            );
+            let _ = match decided {
+                0 => writeln!(text, "- |"),
+                _ => writeln!(text, "{right} of {decided} |"),
+            };
         }
         text
     }
@@ -207,11 +202,9 @@ impl Episode {
         if event.at < self.began || self.ok_since.is_some_and(|since| event.at > since) {
             return;
         }
-        let is_cable = [EventKind::CableChanged, EventKind::CableMoved]
-            .iter()
-            .any(|kind| kind.label() == event.kind);
+        let cable = [EventKind::CableChanged, EventKind::CableMoved].map(EventKind::label);
         let down = downtime_of(&event.detail).map_or(Duration::ZERO, |down| down.most);
-        if is_cable {
+        if cable.contains(&&*event.kind) {
             self.outcome = Outcome::Replaced;
         } else if down >= REPLUGGED && self.outcome == Outcome::ByItself {
             self.outcome = Outcome::Replugged;
@@ -224,15 +217,14 @@ impl Episode {
             return None;
         }
         let repair = self.repair.as_deref().and_then(Repair::from_label)?;
-        match (repair, self.outcome) {
-            (Repair::Reseat, outcome) => Some(outcome == Outcome::Replugged),
-            (Repair::SwapCable | Repair::SwapTransceiver, outcome) => {
-                Some(outcome == Outcome::Replaced)
-            }
-            (Repair::None, outcome) => Some(outcome == Outcome::ByItself),
+        let expected = match repair {
+            Repair::Reseat => Outcome::Replugged,
+            Repair::SwapCable | Repair::SwapTransceiver => Outcome::Replaced,
+            Repair::None => Outcome::ByItself,
             // What was done to hosts and fans is not recorded.
-            (Repair::CheckUpstream | Repair::CheckCooling | Repair::CheckHost, _) => None,
-        }
+            Repair::CheckUpstream | Repair::CheckCooling | Repair::CheckHost => return None,
+        };
+        Some(self.outcome == expected)
     }
 }
 

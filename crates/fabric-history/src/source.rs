@@ -72,7 +72,9 @@ pub trait Source {
     fn ports(&self, called: &str) -> Answer<Vec<Port>>;
 
     /// The events that a filter selects, the earliest first.
-    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>>;
+    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
+        Ok(self.page(filter, Page { limit: NonZeroUsize::MAX, after: None })?.events)
+    }
 
     /// A page of these: no more are in memory than a page has.
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
@@ -155,11 +157,6 @@ pub struct Cursor {
     pub(super) id: i64,
 }
 
-/// A text is not a cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("must be the value of \"next\" of the previous page")]
-pub struct InvalidCursor;
-
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}-{:x}", self.at, self.id)
@@ -167,17 +164,17 @@ impl fmt::Display for Cursor {
 }
 
 impl FromStr for Cursor {
-    type Err = InvalidCursor;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
-        let (at, id) = text.split_once('-').ok_or(InvalidCursor)?;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         // 15 digits are the year 37,000; a sign is no digit.
         let number = |text: &str| {
             let is_one = text.len() < 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             i64::from_str_radix(text, 16).ok().filter(|_| is_one)
         };
-        let cursor = number(at).zip(number(id)).map(|(at, id)| Cursor { at, id });
-        cursor.ok_or(InvalidCursor)
+        let parts = text.split_once('-').and_then(|(at, id)| Some((number(at)?, number(id)?)));
+        let (at, id) = parts.ok_or("must be the value of \"next\" of the previous page")?;
+        Ok(Cursor { at, id })
     }
 }
 
@@ -192,7 +189,8 @@ mod tests {
         for text in
             ["", "-", "1", "1-", "-1-1", "1--1", "x-1", "1-1-1", "+1-1", "1-fffffffffffffffff"]
         {
-            assert_eq!(text.parse::<Cursor>(), Err(InvalidCursor), "{text}");
+            let says = "must be the value of \"next\" of the previous page";
+            assert_eq!(text.parse::<Cursor>(), Err(says), "{text}");
         }
     }
 }

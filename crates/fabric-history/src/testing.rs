@@ -24,7 +24,6 @@ pub struct Canned {
     pub cables: Vec<Cable>,
     pub moved: Vec<ErrorDelta>,
     pub series: Vec<Series>,
-    pub fabrics: Vec<FabricState>,
 }
 
 impl Canned {
@@ -71,10 +70,6 @@ impl Source for Canned {
         Ok(self.ports.clone())
     }
 
-    fn events(&self, _: &EventFilter) -> Answer<Vec<Event>> {
-        Ok(self.events.clone())
-    }
-
     fn page(&self, _: &EventFilter, _: Page) -> Answer<Events> {
         Ok(Events { events: self.events.clone(), next: None })
     }
@@ -92,7 +87,7 @@ impl Source for Canned {
     }
 
     fn fabrics(&self, _: SystemTime) -> Answer<Vec<FabricState>> {
-        Ok(self.fabrics.clone())
+        Ok(Vec::new())
     }
 
     fn coverage(&self, _: Window) -> Answer<Coverage> {

@@ -9,7 +9,7 @@
 //! port, then the sweeps, each as steps in time from the one before, and the index of each entry's sweep.
 
 use crate::file::packed::{
-    self, FrameError, put_signed, put_varint, skip_varints, take_signed, take_varint,
+    self, FrameError, put_signed, put_varint, skip_varints, take_signed, take_u32, take_varint,
 };
 
 /// A port in a frame.
@@ -132,22 +132,20 @@ impl Frame {
         plain: &mut &[u8],
         wanted: impl Fn(u32) -> bool,
     ) -> Result<Self, FrameError> {
-        let mut take = || take_varint(plain).ok_or(FrameError::Length);
-        let count = take()?;
+        let count = take_varint(plain)?;
         // The length of the input limits the memory: the count alone reserves nothing.
         let mut entries = Vec::new();
         let mut port = 0u32;
         for _ in 0..count {
-            let step = u32::try_from(take()?).map_err(|_| FrameError::Number)?;
-            port = port.checked_add(step).ok_or(FrameError::Number)?;
+            port = port.checked_add(take_u32(plain)?).ok_or(FrameError::Number)?;
             entries.push(Entry { port, after: 0, counters: 0, first: 0 });
         }
         for entry in &mut entries {
-            entry.after = u32::try_from(take()?).map_err(|_| FrameError::Number)?;
+            entry.after = take_u32(plain)?;
         }
         let mut all = 0u32;
         for entry in &mut entries {
-            entry.counters = take()?;
+            entry.counters = take_varint(plain)?;
             all = all.checked_add(entry.counters.count_ones()).ok_or(FrameError::Number)?;
         }
         let (mut values, mut passed) = (Vec::new(), 0);
@@ -158,13 +156,13 @@ impl Frame {
                 passed += count as usize;
                 continue;
             }
-            skip_varints(plain, std::mem::take(&mut passed)).ok_or(FrameError::Length)?;
+            skip_varints(plain, std::mem::take(&mut passed))?;
             kept.push(Entry { first: values.len() as u32, ..entry });
             for _ in 0..count {
-                values.push(take_varint(plain).ok_or(FrameError::Length)?);
+                values.push(take_varint(plain)?);
             }
         }
-        skip_varints(plain, passed).ok_or(FrameError::Length)?;
+        skip_varints(plain, passed)?;
         Ok(Frame { entries: kept, values })
     }
 }
@@ -259,18 +257,15 @@ impl Digest {
     fn read(mut plain: &[u8], base: i64) -> Result<Self, FrameError> {
         let rest = &mut plain;
         let frame = Frame::read(rest, |_| true)?;
-        let count = take_varint(rest).ok_or(FrameError::Length)?;
+        let count = take_varint(rest)?;
         let (mut spans, mut last) = (Vec::new(), base);
         for _ in 0..count {
-            let step = take_signed(rest).ok_or(FrameError::Length)?;
-            let length = take_signed(rest).ok_or(FrameError::Length)?;
-            last = last.wrapping_add(step);
-            spans.push(SweepInterval { since: last.wrapping_sub(length), began: last });
+            last = last.wrapping_add(take_signed(rest)?);
+            spans.push(SweepInterval { since: last.wrapping_sub(take_signed(rest)?), began: last });
         }
         let mut which = Vec::new();
         for _ in frame.entries() {
-            let number = take_varint(rest).ok_or(FrameError::Length)?;
-            let number = u32::try_from(number).map_err(|_| FrameError::Number)?;
+            let number = take_u32(rest)?;
             if number as usize >= spans.len() {
                 return Err(FrameError::Number);
             }

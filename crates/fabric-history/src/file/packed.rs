@@ -84,8 +84,11 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 /// Decompresses what [`pack`] returned.
 pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     let mut tail = whole(bytes)?;
-    let length = take_varint(&mut tail).filter(|length| *length <= MOST_PLAIN);
-    let length = length.ok_or(FrameError::Length)? as usize;
+    let length = take_varint(&mut tail)?;
+    if length > MOST_PLAIN {
+        return Err(FrameError::Length);
+    }
+    let length = length as usize;
     let plain = DECOMPRESSOR.with_borrow_mut(|known| {
         let decompressor = match known {
             Some(decompressor) => decompressor,
@@ -106,27 +109,32 @@ pub(super) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front; `None` if there is none.
-pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+/// Takes a number from the front.
+pub(super) fn take_varint(bytes: &mut &[u8]) -> Result<u64, FrameError> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
+        let (&byte, rest) = bytes.split_first().ok_or(FrameError::Length)?;
         *bytes = rest;
         let bits = u64::from(byte & 0x7f);
         // The tenth byte has one bit.
         if shift == 63 && bits > 1 {
-            return None;
+            break;
         }
         number |= bits << shift;
         if byte < 0x80 {
-            return Some(number);
+            return Ok(number);
         }
     }
-    None
+    Err(FrameError::Length)
 }
 
-/// Skips a number of values, in an eighth of the time of decoding them. `None` if there are fewer.
-pub(super) fn skip_varints(bytes: &mut &[u8], mut count: usize) -> Option<()> {
+/// Takes a number that has 32 bits.
+pub(super) fn take_u32(bytes: &mut &[u8]) -> Result<u32, FrameError> {
+    u32::try_from(take_varint(bytes)?).map_err(|_| FrameError::Number)
+}
+
+/// Skips a number of values, in an eighth of the time of decoding them.
+pub(super) fn skip_varints(bytes: &mut &[u8], mut count: usize) -> Result<(), FrameError> {
     // Each number ends with one byte below 0x80.
     while let Some((chunk, rest)) = bytes.split_first_chunk::<32>() {
         let ends = chunk.iter().filter(|byte| **byte < 0x80).count();
@@ -136,11 +144,11 @@ pub(super) fn skip_varints(bytes: &mut &[u8], mut count: usize) -> Option<()> {
         (count, *bytes) = (count - ends, rest);
     }
     while count > 0 {
-        let (byte, rest) = bytes.split_first()?;
+        let (byte, rest) = bytes.split_first().ok_or(FrameError::Length)?;
         *bytes = rest;
         count -= usize::from(*byte < 0x80);
     }
-    Some(())
+    Ok(())
 }
 
 /// Appends a signed number (zigzag): near zero it takes few bytes, with either sign.
@@ -149,9 +157,9 @@ pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
 }
 
 /// Takes a signed number.
-pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+pub(super) fn take_signed(bytes: &mut &[u8]) -> Result<i64, FrameError> {
     let number = take_varint(bytes)?;
-    Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
 }
 
 #[cfg(test)]
@@ -167,10 +175,10 @@ mod tests {
         }
         for (count, number) in numbers.iter().enumerate() {
             let mut rest = &bytes[..];
-            assert_eq!(skip_varints(&mut rest, count), Some(()));
-            assert_eq!(take_varint(&mut rest), Some(*number));
+            assert_eq!(skip_varints(&mut rest, count), Ok(()));
+            assert_eq!(take_varint(&mut rest), Ok(*number));
         }
-        assert_eq!(skip_varints(&mut &bytes[..], 201), None);
+        assert_eq!(skip_varints(&mut &bytes[..], 201), Err(FrameError::Length));
     }
 
     #[test]
@@ -178,7 +186,7 @@ mod tests {
         for number in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             let mut bytes = Vec::new();
             put_signed(&mut bytes, number);
-            assert_eq!(take_signed(&mut &*bytes), Some(number));
+            assert_eq!(take_signed(&mut &*bytes), Ok(number));
             assert_eq!(bytes.len() == 1, (-64..64).contains(&number), "{number}");
         }
     }
@@ -189,10 +197,12 @@ mod tests {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
             let mut rest = &bytes[..];
-            assert_eq!((take_varint(&mut rest), rest.len()), (Some(number), 0), "{number}");
-            assert_eq!(take_varint(&mut &bytes[..bytes.len() - 1]), None, "{number} cut short");
+            assert_eq!((take_varint(&mut rest), rest.len()), (Ok(number), 0), "{number}");
+            let cut = &mut &bytes[..bytes.len() - 1];
+            assert_eq!(take_varint(cut), Err(FrameError::Length), "{number} cut short");
         }
-        assert_eq!(take_varint(&mut &[0xff; 10][..]), None, "more than 64 bits");
-        assert_eq!(take_varint(&mut &[0x80; 11][..]), None, "no end");
+        let too_long = Err(FrameError::Length);
+        assert_eq!(take_varint(&mut &[0xff; 10][..]), too_long, "more than 64 bits");
+        assert_eq!(take_varint(&mut &[0x80; 11][..]), too_long, "no end");
     }
 }

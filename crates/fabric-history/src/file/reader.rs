@@ -171,17 +171,6 @@ impl Source for Reader {
         Ok(ports.into_iter().map(|(_, port)| port).collect())
     }
 
-    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
-        let mut events = Vec::new();
-        self.read(|| {
-            self.sql().events(filter, Order::EarliestFirst(None), &mut |_, event| {
-                events.push(event);
-                true
-            })
-        })?;
-        Ok(events)
-    }
-
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
         let mut found = Events::default();
         let mut last = None;

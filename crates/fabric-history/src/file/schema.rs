@@ -209,27 +209,21 @@ pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryErr
 
 /// An error if a file has another version than this program reads and writes.
 pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryError> {
-    match version {
-        VERSION => Ok(()),
-        newer if newer > VERSION => Err(HistoryError::Unusable(
-            path.into(),
-            format!(
-                "has format version {version}, which this fabric-exporter does not support: use a newer \
-                 fabric-exporter, or another file"
-            ),
-        )),
-        OLD_VERSION => Err(HistoryError::Unusable(
-            path.into(),
-            format!(
-                "has format version {version}, of an earlier fabric-exporter: \"fabric-exporter serve\" upgrades it \
-                 when it records to it"
-            ),
-        )),
-        _ => Err(unusable(
-            path,
-            &format!("has format version {version}, which no released fabric-exporter writes"),
-        )),
-    }
+    let what = match version {
+        VERSION => return Ok(()),
+        newer if newer > VERSION => {
+            "which this fabric-exporter does not support: use a newer fabric-exporter, or another \
+             file"
+        }
+        OLD_VERSION => {
+            "of an earlier fabric-exporter: \"fabric-exporter serve\" upgrades it when it records \
+             to it"
+        }
+        _ => {
+            "which no released fabric-exporter writes; the file is left unchanged: use another file"
+        }
+    };
+    Err(HistoryError::Unusable(path.into(), format!("has format version {version}, {what}")))
 }
 
 /// An error if a file is neither empty nor a complete history of our version.
