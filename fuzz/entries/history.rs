@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 
 use fabric_history::diff::diff_links;
 use fabric_history::export::{ExportFilter, openmetrics};
-use fabric_history::file::record_kind::RecordKind;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html, markdown};
@@ -94,14 +93,6 @@ pub fn run(bytes: &[u8]) {
     if let Ok(reader) = Reader::open(&file) {
         ask(&reader);
         let _ = openmetrics(&reader, &ExportFilter::all(always()), &mut std::io::sink());
-        for tier in [
-            RecordKind::ErrorDeltas,
-            RecordKind::TrafficDeltas,
-            RecordKind::FirstTotals,
-            RecordKind::AllTotals,
-        ] {
-            let _ = reader.frames(tier);
-        }
         if flags & 2 != 0 {
             let _ = reader.dump_unnamed(always(), 0);
         }

@@ -3,9 +3,10 @@
 use fabric_history::settings::HistorySettings;
 use std::sync::Arc;
 
+use fabric_history::Recorder;
 use fabric_history::file::record_kind::RecordKind;
-use fabric_history::{Reader, Recorder};
 
+use crate::frames::frames;
 use crate::{RecordedSimulation, events, minutes, wall};
 
 const STORY: &str = "timeline: [bad-cable: {at: 1m, into: \"leaf-0-1[9]\", ratio: 1e-9}, \
@@ -24,16 +25,15 @@ fn each_kind_is_dropped_after_its_retention() {
     let mut simulation = RecordedSimulation::with(STORY, settings);
     // An exporter that has just begun does not trust its clock for an hour.
     simulation.run_to(minutes(50));
-    let (busy, _, _) = Reader::open(&file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
+    let (busy, _, _) = frames(&file, RecordKind::TrafficDeltas).unwrap();
     assert!(busy > 190, "{busy} sweeps of fifty minutes");
     // What is too old by then goes a few sweeps at a time.
     simulation.run_to(minutes(75));
-    let reader = Reader::open(&file).unwrap();
-    let (busy, torn, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
+    let (busy, torn, last) = frames(&file, RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
     assert!(last.unwrap() > wall(minutes(74)));
     assert!((40..=61).contains(&busy), "{busy} sweeps of ten minutes");
-    let (rare, _, _) = reader.frames(RecordKind::ErrorDeltas).unwrap();
+    let (rare, _, _) = frames(&file, RecordKind::ErrorDeltas).unwrap();
     assert!((60..=121).contains(&rare), "{rare} sweeps of half an hour");
     assert!(events(&file).iter().all(|event| event.at > wall(minutes(44))));
 }
@@ -52,10 +52,9 @@ fn file_stays_within_budget_and_traffic_goes_first() {
     }
     // What one sweep adds is dropped after it.
     assert!(largest <= size + (64 << 10), "{largest}");
-    let reader = Reader::open(&file).unwrap();
     let (busy, rare) = (
-        reader.frames(RecordKind::TrafficDeltas).unwrap(),
-        reader.frames(RecordKind::ErrorDeltas).unwrap(),
+        frames(&file, RecordKind::TrafficDeltas).unwrap(),
+        frames(&file, RecordKind::ErrorDeltas).unwrap(),
     );
     assert!(busy.0 < rare.0 && busy.0 > 0, "{busy:?} {rare:?}");
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));

@@ -12,6 +12,7 @@ use ib_sim::rng::Rng;
 
 use crate::always;
 use crate::damaged::set_aside;
+use crate::frames::frames;
 use crate::steady::{Steady, SteadyRecorder, settings};
 
 /// How many copies of each kind are damaged.
@@ -43,7 +44,7 @@ fn read(file: &Path) -> Option<usize> {
         RecordKind::FirstTotals,
         RecordKind::AllTotals,
     ];
-    let torn = tiers.map(|tier| reader.frames(tier).ok().map(|(_, torn, _)| torn));
+    let torn = tiers.map(|tier| frames(file, tier).ok().map(|(_, torn, _)| torn));
     torn.into_iter().sum()
 }
 

@@ -10,6 +10,7 @@ use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 use ib_mad::{Counter, Moment};
 
+use crate::frames::frames;
 use crate::steady::{BUSY, Steady, SteadyRecorder, settings};
 use crate::{SWEEP, always, events, wall};
 
@@ -56,8 +57,7 @@ impl Clocks {
 }
 
 fn busy(settings: &HistorySettings) -> usize {
-    let (whole, torn, _) =
-        Reader::open(&settings.file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
+    let (whole, torn, _) = frames(&settings.file, RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
     whole
 }
@@ -156,8 +156,7 @@ fn sweeps_of_a_wrong_clock_are_dropped_in_order() {
     clocks.sweeps(40);
     clocks.wall -= YEARS;
     clocks.sweeps(1500);
-    let reader = Reader::open(&settings.file).unwrap();
-    let (whole, _, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
+    let (whole, _, last) = frames(&settings.file, RecordKind::TrafficDeltas).unwrap();
     assert!(whole > 10, "{whole}");
     assert!(last.unwrap() < wall(YEARS), "traffic of the future is kept, and that of today is not");
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::Reader;
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Event;
 
+use crate::frames::frames as readable;
 use crate::{errors, events};
 use test_rig::{Exporter, wait_until};
 
@@ -35,7 +35,6 @@ fn file_is_intact_after_kills() {
         });
         exporter.signal("KILL");
         drop(exporter);
-        let reader = Reader::open(&file).unwrap();
         let (mut whole, mut torn) = (0, 0);
         for tier in [
             RecordKind::ErrorDeltas,
@@ -43,7 +42,7 @@ fn file_is_intact_after_kills() {
             RecordKind::FirstTotals,
             RecordKind::AllTotals,
         ] {
-            let (some, damaged, _) = reader.frames(tier).unwrap();
+            let (some, damaged, _) = readable(&file, tier).unwrap();
             (whole, torn) = (whole + some as u64, torn + damaged);
         }
         assert_eq!(torn, 0);
@@ -75,7 +74,7 @@ fn file_is_readable_during_writes() {
     let mut exporter = demo(&file, &[]);
     exporter.wait_ready();
     let frames = || {
-        let (whole, torn, _) = Reader::open(&file).ok()?.frames(RecordKind::TrafficDeltas).ok()?;
+        let (whole, torn, _) = readable(&file, RecordKind::TrafficDeltas).ok()?;
         assert_eq!(torn, 0);
         Some(whole)
     };

@@ -9,6 +9,7 @@ mod digested;
 mod dumped;
 mod exported;
 mod flipped;
+mod frames;
 mod full;
 mod herd;
 mod host;

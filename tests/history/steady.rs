@@ -17,6 +17,7 @@ use ib_health::totals::TotalsSeed;
 use ib_mad::moment::Anchor;
 use ib_mad::{Counter, Moment};
 
+use crate::frames::frames;
 use crate::{SWEEP, events, wall};
 use test_rig::Simulated;
 
@@ -188,7 +189,7 @@ pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
         RecordKind::FirstTotals,
         RecordKind::AllTotals,
     ] {
-        assert_eq!(reader.frames(tier).unwrap().1, 0, "torn: {tier:?}");
+        assert_eq!(frames(file, tier).unwrap().1, 0, "torn: {tier:?}");
     }
     let linked = steady.sweep(1, 1).snapshot.unwrap();
     let linked =

@@ -8,6 +8,7 @@ use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 
+use crate::frames::frames;
 use crate::{RecordedSimulation, always, events, minutes, wall};
 
 /// A fault, and its expected events.
@@ -145,9 +146,8 @@ fn each_fault_is_one_event_with_its_time() {
         );
     }
     // Every sweep had traffic, and is recorded.
-    let reader = Reader::open(&file).unwrap();
-    let (frames, torn, _) = reader.frames(RecordKind::TrafficDeltas).unwrap();
-    assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is the reference");
+    let (whole, torn, _) = frames(&file, RecordKind::TrafficDeltas).unwrap();
+    assert_eq!((whole as u64, torn), (sweeps - 1, 0), "the first sweep is the reference");
     assert_eq!((simulation.metrics.get().missed, simulation.metrics.errors()), (0, 0));
 }
 

@@ -1,18 +1,13 @@
-//! A source with given answers, and how many sweeps of a file are damaged: for tests of this and other crates.
+//! A source with given answers, for tests of this and other crates.
 #![allow(missing_docs, reason = "for tests only")]
 
-use std::collections::{HashMap, HashSet};
 use std::time::SystemTime;
 
-use crate::file::frame::{Digest, Frame};
-use crate::file::reader::Reader;
-use crate::file::record_kind::RecordKind;
-use crate::file::sql::Sql;
+use crate::EventKind;
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Sum, Window,
 };
 use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
-use crate::{EventKind, HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::{Counter, Guid};
 
@@ -93,49 +88,4 @@ impl Source for Canned {
     fn coverage(&self, _: Window) -> Answer<Coverage> {
         Ok(Coverage::default())
     }
-}
-
-impl Reader {
-    /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
-    pub fn frames(
-        &self,
-        kind: RecordKind,
-    ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        self.read(|| count_sweeps(self.sql(), kind))
-    }
-}
-
-fn count_sweeps(
-    sql: Sql<'_>,
-    kind: RecordKind,
-) -> rusqlite::Result<(usize, usize, Option<SystemTime>)> {
-    let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
-    let (mut damaged_hours, mut last) = (HashSet::new(), None);
-    for (fabric, _) in sql.fabrics()? {
-        sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
-            *sweeps.entry((fabric, row.began)).or_insert(true) &= Frame::unpack(row.data).is_ok();
-            last = last.max(Some(row.ended));
-            Ok(())
-        })?;
-    }
-    let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
-    let whole = sweeps.len() - damaged;
-    if kind != RecordKind::ErrorDeltas {
-        return Ok((whole, damaged, last.map(time_of)));
-    }
-    let mut digested: HashSet<(i64, i64)> = HashSet::new();
-    for hour in sql.hours((i64::MIN, i64::MAX))? {
-        sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
-            match Digest::unpack(data, *hour.sweeps.start()) {
-                Ok(digest) => {
-                    let began = digest.spans().iter().map(|span| span.began);
-                    digested.extend(began.map(|began| (hour.fabric, began)));
-                }
-                Err(_) => drop(damaged_hours.insert(hour.id)),
-            }
-            last = last.max(Some(hour.ended));
-            Ok(())
-        })?;
-    }
-    Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
 }

@@ -206,11 +206,6 @@ impl Digest {
         self.frame.is_empty()
     }
 
-    /// Its sweeps, the earliest first.
-    pub fn spans(&self) -> &[SweepInterval] {
-        &self.spans
-    }
-
     /// The readings of a port, or all, with their sweeps.
     pub fn readings(&self, port: Option<u32>) -> impl Iterator<Item = (SweepInterval, &Entry)> {
         let entries = self.frame.entries();
