@@ -32,24 +32,10 @@ const COLUMNS: usize = 160;
 /// The most ticks of the time axis: their labels do not touch.
 const MAX_TICKS: u64 = 7;
 
-/// The times between two ticks, in seconds.
+/// The times between two ticks, in seconds: from 10 s to 30 minutes, from 1 to 12 hours, and 1, 2 and 7 days.
 const TICK_STEPS: [u64; 16] = [
-    10,
-    30,
-    60,
-    2 * 60,
-    5 * 60,
-    10 * 60,
-    15 * 60,
-    30 * 60,
-    3_600,
-    2 * 3_600,
-    3 * 3_600,
-    6 * 3_600,
-    12 * 3_600,
-    86_400,
-    2 * 86_400,
-    7 * 86_400,
+    10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800,
+    604_800,
 ];
 
 struct Row {

@@ -44,7 +44,7 @@ pub struct ModulePlaces {
     serials: BTreeMap<End, Serial>,
     places: BTreeMap<Serial, Vec<Place>>,
     /// What was not written yet.
-    changes: Vec<PlaceChange>,
+    pub changes: Vec<PlaceChange>,
 }
 
 impl ModulePlaces {
@@ -110,16 +110,6 @@ impl ModulePlaces {
             let current: HashSet<Serial> = self.serials.values().copied().collect();
             self.places.retain(|serial, _| current.contains(serial));
         }
-    }
-
-    /// What is not written yet.
-    pub fn changes(&self) -> &[PlaceChange] {
-        &self.changes
-    }
-
-    /// The changes are written.
-    pub fn clear_changes(&mut self) {
-        self.changes.clear();
     }
 }
 

@@ -19,7 +19,7 @@ use crate::event::{EventKind, NewEvent};
 use crate::file::{Header, count_aside};
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
-use crate::record::module_places::ModulePlaces;
+use crate::record::module_places::PlaceChange;
 use crate::record::store::Store;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
@@ -213,12 +213,13 @@ impl Recorder {
         if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
             let sweep = sweep.map(|sweep| (&**sweep, &observation.assessment));
-            let written = self.write_places(name, fabric.detector.places()).and_then(|()| {
-                self.write(name, &fabric.events, sweep, fabric.clock.trusted_time())
-            });
+            let modules = &mut fabric.detector.places.changes;
+            let trusted_time = fabric.clock.trusted_time();
+            let written = self.write(name, &fabric.events, modules, sweep, trusted_time);
             match written {
                 Ok(()) => {
                     fabric.events.clear();
+                    modules.clear();
                     self.metrics.update(|it| it.write_duration = began.elapsed());
                 }
                 Err(error) => {
@@ -240,31 +241,17 @@ impl Recorder {
         let mut detector = EventDetector::default();
         let places = self.store.as_ref().map(|store| store.module_places(fabric)).transpose();
         match places {
-            Ok(places) => detector.places().restore(places.unwrap_or_default()),
+            Ok(places) => detector.places.restore(places.unwrap_or_default()),
             Err(error) => self.handle_error(&error),
         }
         detector
-    }
-
-    fn write_places(
-        &mut self,
-        fabric: &str,
-        places: &mut ModulePlaces,
-    ) -> Result<(), HistoryError> {
-        if places.changes().is_empty() {
-            return Ok(());
-        }
-        let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
-        store.ensure_free_space(self.settings.least_free, &self.metrics)?;
-        store.write_module_places(fabric, places.changes())?;
-        places.clear_changes();
-        Ok(())
     }
 
     fn write(
         &mut self,
         fabric: &str,
         events: &[NewEvent],
+        modules: &[PlaceChange],
         sweep: Option<(&Snapshot, &Assessment)>,
         trusted_time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
@@ -274,7 +261,7 @@ impl Recorder {
         }
         let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
         store.ensure_free_space(self.settings.least_free, &self.metrics)?;
-        let frames = store.write(fabric, events, sweep)?;
+        let frames = store.write(fabric, events, modules, sweep)?;
         self.metrics.update(|it| {
             it.frames += frames;
             it.events += events.len() as u64;
@@ -304,7 +291,7 @@ impl Recorder {
             fabric.events.push(NewEvent::of_fabric(kind, &name, text, at));
             // After an error the file is reopened for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
-                .and_then(|store| store.write(&name, &fabric.events, None));
+                .and_then(|store| store.write(&name, &fabric.events, &[], None));
             match written {
                 Ok(_) => self.metrics.update(|it| it.events += fabric.events.len() as u64),
                 Err(error) => self.handle_error(&error),

@@ -166,91 +166,61 @@ impl Store {
 
     /// The totals of a fabric's ports, from which its monitor continues after a restart.
     pub fn totals(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
-        self.read_totals(fabric).map_err(HistoryError::database(&self.path, "read totals"))
+        let sql = "SELECT ports.id, guid, number FROM ports JOIN nodes ON nodes.id = node
+                   JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1";
+        let ports: Vec<(u32, i64, PortNumber)> = (self.sql().rows(sql, [fabric]))
+            .map_err(HistoryError::database(&self.path, "read totals"))?;
+        let mut seed = TotalsSeed::new();
+        for (port, guid, number) in ports {
+            let Some(totals) = self.ledger.get(&port) else { continue };
+            let seed = seed.entry((Guid(guid.cast_unsigned()), number)).or_default();
+            for (counter, total) in totals.iter() {
+                let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
+                seed.restore(counter, total, offset);
+            }
+        }
+        Ok(seed)
     }
 
     /// The errors of a fabric's links before `now`, from which its monitor continues after a restart.
     pub fn link_errors(&self, name: &str, now: SystemTime) -> Result<RecordedErrors, HistoryError> {
-        let read = || {
-            let fabrics = self.sql().fabrics()?.into_iter();
-            let Some((fabric, _)) = fabrics.into_iter().find(|(_, it)| it == name) else {
-                return Ok(RecordedErrors::default());
-            };
-            link_errors(self.sql(), &self.catalog.counters, fabric, now)
+        let read = || match self.sql().fabrics()?.into_iter().find(|(_, it)| it == name) {
+            Some((fabric, _)) => link_errors(self.sql(), &self.catalog.counters, fabric, now),
+            None => Ok(RecordedErrors::default()),
         };
         read().map_err(HistoryError::database(&self.path, "read errors of links"))
-    }
-
-    fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {
-        let sql = "SELECT ports.id, guid, number FROM ports JOIN nodes ON nodes.id = node
-                   JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1";
-        let ports: Vec<(u32, i64, PortNumber)> = self.sql().rows(sql, [fabric])?;
-        let mut memory = TotalsSeed::new();
-        for (port, guid, number) in ports {
-            let Some(totals) = self.ledger.get(&port) else { continue };
-            let remembered = memory.entry((Guid(guid.cast_unsigned()), number)).or_default();
-            for (counter, total) in totals.iter() {
-                let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
-                remembered.restore(counter, total, offset);
-            }
-        }
-        Ok(memory)
     }
 
     /// Where the cables and modules of a fabric were seen, the oldest places first. What had not left was there until
     /// the last sweep.
     pub fn module_places(&self, fabric: &str) -> Result<Vec<PlaceChange>, HistoryError> {
-        let read = || {
-            let rows: Vec<(i64, PortNumber, String, i64, bool)> = self.sql().rows(
-                "SELECT guid, port, serial, coalesce(until, (SELECT max(ended) FROM sweeps
-                         WHERE sweeps.fabric = modules.fabric) / 1000000, 0) AS until, until IS NOT NULL
-                     FROM modules JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1 ORDER BY 4",
-                [fabric],
-            )?;
-            let places = rows.into_iter().filter_map(|(guid, port, serial, until, has_left)| {
-                let until = u32::try_from(until).unwrap_or_default();
-                let end = (Guid(guid.cast_unsigned()), port);
-                let place = Place { end, until, has_left };
-                Some(PlaceChange { serial: module_places::serial(serial.as_bytes())?, place })
-            });
-            Ok(places.collect())
-        };
-        read().map_err(HistoryError::database(&self.path, "read modules"))
+        let sql = "SELECT guid, port, serial, coalesce(until, (SELECT max(ended) FROM sweeps
+                       WHERE sweeps.fabric = modules.fabric) / 1000000, 0) AS until, until IS NOT NULL
+                   FROM modules JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1
+                   ORDER BY 4";
+        let rows: Vec<(i64, PortNumber, String, i64, bool)> = (self.sql().rows(sql, [fabric]))
+            .map_err(HistoryError::database(&self.path, "read modules"))?;
+        let places = rows.into_iter().filter_map(|(guid, port, serial, until, has_left)| {
+            let until = u32::try_from(until).unwrap_or_default();
+            let end = (Guid(guid.cast_unsigned()), port);
+            let place = Place { end, until, has_left };
+            Some(PlaceChange { serial: module_places::serial(serial.as_bytes())?, place })
+        });
+        Ok(places.collect())
     }
 
-    /// Writes where cables and modules are, or were.
-    pub fn write_module_places(
-        &mut self,
-        fabric: &str,
-        changes: &[PlaceChange],
-    ) -> Result<(), HistoryError> {
-        let mut write = || {
-            let db = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let fabric = self.catalog.fabric(&db, fabric)?.fabric;
-            for PlaceChange { serial, place } in changes {
-                let until = place.has_left.then_some(place.until);
-                Sql(&db).execute(
-                    "INSERT OR REPLACE INTO modules (fabric, guid, port, serial, until)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
-                    params![fabric, guid_bits(place.end.0), place.end.1, text(serial), until],
-                )?;
-            }
-            db.commit()
-        };
-        write().map_err(HistoryError::database(&self.path, "write modules"))
-    }
-
-    /// Writes events, and a sweep if there is one, in one transaction; returns how many kinds of counter
-    /// frames were written.
+    /// Writes events, where modules are or were, and a sweep if there is one, in one transaction; returns how many
+    /// kinds of counter frames were written.
     ///
     /// After an error, what is known of the file may be wrong: it must be reopened.
     pub fn write(
         &mut self,
         fabric: &str,
         events: &[NewEvent],
+        modules: &[PlaceChange],
         sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<u64, HistoryError> {
-        let written = self.write_all(fabric, events, sweep);
+        let written = self.write_all(fabric, events, modules, sweep);
         written.map_err(HistoryError::database(&self.path, "write to the file"))
     }
 
@@ -258,6 +228,7 @@ impl Store {
         &mut self,
         fabric: &str,
         events: &[NewEvent],
+        modules: &[PlaceChange],
         sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<u64> {
         let Store { db, catalog, ledger, befores, fabrics, .. } = self;
@@ -302,6 +273,15 @@ impl Store {
             frames += u64::from(is_written);
             known.since_totals = Some(if is_written { 0 } else { since });
             write_befores(sweep, befores, ids, assessment)?;
+        }
+        for PlaceChange { serial, place } in modules {
+            let (guid, port) = place.end;
+            let until = place.has_left.then_some(place.until);
+            Sql(&db).execute(
+                "INSERT OR REPLACE INTO modules (fabric, guid, port, serial, until)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![ids.fabric, guid_bits(guid), port, text(serial), until],
+            )?;
         }
         for event in events {
             insert_event(&db, ids, event)?;

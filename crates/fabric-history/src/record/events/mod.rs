@@ -23,7 +23,6 @@ use ib_mad::{Moment, label};
 
 use ports::{LastLink, LastPort, OpenCongestion};
 pub(super) use ports::{active_rate, rate_change};
-use reports::LastReports;
 
 /// Compares each observation of a fabric with the state at the one before.
 #[derive(Debug, Default)]
@@ -43,18 +42,16 @@ pub struct EventDetector {
     /// The start of the latest sweep: a port event publishes the same sweep again.
     last_sweep: Option<Moment>,
     congestions: BTreeMap<End, OpenCongestion>,
-    reports: LastReports,
+    /// Where cables and modules were seen.
+    pub(super) places: ModulePlaces,
+    /// What devices reported until then was handled.
+    reported_until: Moment,
 }
 
 impl EventDetector {
     /// A detector for a host's devices.
     pub fn of_host() -> Self {
         EventDetector { is_of_host: true, ..EventDetector::default() }
-    }
-
-    /// Where cables and modules were seen.
-    pub fn places(&mut self) -> &mut ModulePlaces {
-        &mut self.reports.places
     }
 
     /// The events since the observation before. The first observation is the reference and has none.
@@ -79,7 +76,7 @@ impl EventDetector {
             self.update_reads(&mut sweep);
         }
         self.update_congestions(&mut sweep);
-        self.reports.update(&mut sweep, &mut self.ports);
+        self.update_reports(&mut sweep);
         self.has_begun = true;
         sweep.events
     }
@@ -119,7 +116,7 @@ impl EventDetector {
             }
             self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }
-        self.reports.places.forget_absent(&new);
+        self.places.forget_absent(&new);
         self.fabric = new;
     }
 

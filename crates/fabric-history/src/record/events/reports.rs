@@ -5,14 +5,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::event::EventKind;
 use crate::model::time;
-use crate::record::events::Sweep;
 use crate::record::events::ports::LastPort;
-use crate::record::module_places::{self, ModulePlaces, Place, Serial, unix_seconds};
+use crate::record::events::{EventDetector, Sweep};
+use crate::record::module_places::{self, Place, Serial, unix_seconds};
 use ib_fabric::PortIndex;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::End;
 use ib_health::evidence::port_label;
-use ib_mad::Moment;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
 
@@ -20,18 +19,10 @@ use ib_mad::register::text;
 /// ports (a public dump of 272 nodes has 123). No technician moves a cable in that time.
 const TWINS: u32 = 120;
 
-/// What was reported until now.
-#[derive(Debug, Default)]
-pub(super) struct LastReports {
-    /// Reports until then were handled.
-    until: Moment,
-    pub places: ModulePlaces,
-}
-
-impl LastReports {
-    pub(super) fn update(&mut self, sweep: &mut Sweep, ports: &mut [LastPort]) {
+impl EventDetector {
+    pub(super) fn update_reports(&mut self, sweep: &mut Sweep) {
         let hardware = Arc::clone(&sweep.snapshot.hardware);
-        let since = std::mem::replace(&mut self.until, sweep.snapshot.ended);
+        let since = std::mem::replace(&mut self.reported_until, sweep.snapshot.ended);
         // Most ports were not read since: each has its turn within an interval.
         for (end, port) in hardware.ports() {
             let is_cable_new = port.module.as_ref().is_some_and(|read| read.at > since);
@@ -40,7 +31,7 @@ impl LastReports {
                 continue;
             }
             let Some(index) = sweep.snapshot.fabric.find(end) else { continue };
-            update_link_down(sweep, end, index, port, &mut ports[index.0 as usize]);
+            update_link_down(sweep, end, index, port, &mut self.ports[index.0 as usize]);
             if is_cable_new {
                 self.update_cable(sweep, end, index, port);
             } else {
