@@ -114,7 +114,7 @@ pub fn downtime_detail(down: Downtime) -> Value {
 
 /// How long a link was down, from the detail of an event.
 pub(super) fn downtime_of(detail: &Value) -> Option<Downtime> {
-    let seconds = |key| Duration::try_from_secs_f64(detail.get(key)?.as_f64()?).ok();
+    let seconds = |key| Duration::try_from_secs_f64(detail[key].as_f64()?).ok();
     let (least, most) = (seconds("down_seconds")?, seconds("down_max_seconds")?);
     (least <= most).then_some(Downtime { least, most })
 }

@@ -396,8 +396,7 @@ pub(crate) mod text {
         }
 
         fn read(text: &str) -> Result<Self, String> {
-            let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == text);
-            Ok(known.unwrap_or(Verdict::Unknown))
+            Ok(Verdict::from_label(text).unwrap_or(Verdict::Unknown))
         }
     }
 

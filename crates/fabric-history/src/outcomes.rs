@@ -146,8 +146,7 @@ fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
             continue;
         }
         let Some(LinkId(a, b)) = event.link else { continue };
-        let text = |key: &str| event.detail.get(key).and_then(serde_json::Value::as_str);
-        let to = text("to").unwrap_or_default();
+        let to = event.detail["to"].as_str().unwrap_or_default();
         let is_over =
             |index: &usize| all[*index].ok_since.is_some_and(|since| event.at >= since + GOOD);
         let known = known.filter(|index| !is_over(index));
@@ -188,12 +187,10 @@ impl Episode {
             self.outcome = Outcome::ByItself;
         }
         if self.verdict.is_empty() || (self.verdict == "watch" && to == "bad") {
-            let reasons = event.detail.get("reasons").and_then(|it| it.as_array());
-            let first = reasons.and_then(|it| it.first()?.get("reason")?.as_str());
-            let repair = event.detail.get("repair").and_then(|it| it.as_str());
+            let first = event.detail["reasons"][0]["reason"].as_str();
             to.clone_into(&mut self.verdict);
             first.unwrap_or_default().clone_into(&mut self.reason);
-            self.repair = repair.map(str::to_owned);
+            self.repair = event.detail["repair"].as_str().map(str::to_owned);
         }
     }
 

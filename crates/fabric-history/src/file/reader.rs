@@ -197,7 +197,8 @@ impl Source for Reader {
     }
 
     fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>> {
-        Ok(self.in_one_transaction(|| walk::series(self, ports, detail, window))?)
+        let series = self.read(|| walk::series(self, ports, detail, window))?;
+        Ok(series.ok_or(HistoryError::TooMuch(self.max_readings))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {

@@ -9,10 +9,10 @@ use rusqlite::Result;
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::reader::Reader;
 use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::sql::{CablePresence, Hour, PortRow, Sql};
+use crate::file::sql::{CablePresence, Hour, Sql};
 use crate::model::{ErrorDelta, Series, Step, Sum, Window};
 use crate::source::SeriesDetail;
-use crate::{HistoryError, time_of};
+use crate::time_of;
 use ib_fabric::topology::End;
 use ib_mad::Counter;
 
@@ -138,13 +138,20 @@ fn walk<'a>(sql: Sql<'a>, kind: RecordKind, ports: Option<&'a [u32]>, window: Wi
     Walk { sql, kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
 }
 
-/// The series of some ports' counters.
+/// The series of some ports' counters; `None` if there are more readings than a response may have.
 pub(super) fn series(
     reader: &Reader,
     ends: &[End],
     detail: SeriesDetail,
     window: Window,
-) -> Result<Vec<Series>, HistoryError> {
+) -> Result<Option<Vec<Series>>> {
+    let sql = reader.sql();
+    let ports = sql.ports_at(ends)?;
+    if ports.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let mut ids: Vec<u32> = ports.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
     let (most, mut count) = (reader.max_readings, 0usize);
     let mut steps: BTreeMap<(u32, Counter), Vec<Step>> = BTreeMap::new();
     let mut add = |span, frame: &Frame, entry: &Entry| {
@@ -159,40 +166,21 @@ pub(super) fn series(
             }
         }
     };
-    let ports = visit_ports(reader.sql(), ends, detail, window, &mut add);
-    let ports = ports.map_err(reader.failed())?;
+    let hours = sql.hours(window.micros())?;
+    walk(sql, RecordKind::ErrorDeltas, Some(&ids), window).visit(&hours, &mut add)?;
+    if detail == SeriesDetail::All {
+        let summed = summed(sql, &hours, window)?;
+        walk(sql, RecordKind::TrafficDeltas, Some(&ids), window).visit(&summed, &mut add)?;
+    }
     if count > most {
-        return Err(HistoryError::TooMuch(most));
+        return Ok(None);
     }
     let ports: HashMap<u32, _> = ports.into_iter().collect();
     let series = steps.into_iter().filter_map(|((port, counter), mut steps)| {
         steps.sort_by_key(|step| step.to);
         Some(Series { port: ports.get(&port)?.clone(), counter, steps })
     });
-    Ok(series.collect())
-}
-
-/// Visits the readings of some ports in a window; returns the ports.
-fn visit_ports(
-    sql: Sql<'_>,
-    ends: &[End],
-    detail: SeriesDetail,
-    window: Window,
-    see: &mut Visitor<'_>,
-) -> Result<Vec<PortRow>> {
-    let ports = sql.ports_at(ends)?;
-    if ports.is_empty() {
-        return Ok(ports);
-    }
-    let mut ids: Vec<u32> = ports.iter().map(|(id, _)| *id).collect();
-    ids.sort_unstable();
-    let hours = sql.hours(window.micros())?;
-    walk(sql, RecordKind::ErrorDeltas, Some(&ids), window).visit(&hours, see)?;
-    if detail == SeriesDetail::All {
-        let summed = summed(sql, &hours, window)?;
-        walk(sql, RecordKind::TrafficDeltas, Some(&ids), window).visit(&summed, see)?;
-    }
-    Ok(ports)
+    Ok(Some(series.collect()))
 }
 
 /// The hours of which the sum of traffic is returned: those inside the window, if it is long, and

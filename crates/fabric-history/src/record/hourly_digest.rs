@@ -35,7 +35,7 @@ struct DueSweep {
 impl Store {
     /// Digests at most an hour of each fabric, if one is over.
     pub(super) fn digest(&self) -> Result<()> {
-        for fabric in self.fabrics()? {
+        for (fabric, _) in self.sql().fabrics()? {
             let sweeps = due_sweeps(&self.db, fabric)?;
             if !sweeps.is_empty() {
                 // There is no other writer; a reader sees all of it or nothing.

@@ -140,7 +140,7 @@ impl Store {
             not_needed()
         );
         let mut any = false;
-        for fabric in self.fabrics()? {
+        for (fabric, _) in self.sql().fabrics()? {
             any |= self.sql().execute(&sql, [fabric, before])?;
         }
         Ok(any)
@@ -174,7 +174,7 @@ impl Store {
         };
         let sql = format!("SELECT id, began FROM sweeps WHERE {oldest} LIMIT {SWEEP_ROWS_AT_ONCE}");
         let mut any = false;
-        for fabric in self.fabrics()? {
+        for (fabric, _) in self.sql().fabrics()? {
             let due: Vec<(i64, i64)> = self.sql().rows(&sql, params![fabric, before, traffic])?;
             if due.is_empty() {
                 continue;
@@ -237,10 +237,6 @@ impl Store {
                   ORDER BY until DESC LIMIT 1 OFFSET {MAX_FORMER_MODULES}), 0))"
         );
         self.sql().execute(&sql, [before / 1_000_000]).map(drop)
-    }
-
-    pub(super) fn fabrics(&self) -> Result<Vec<i64>> {
-        self.sql().column("SELECT id FROM fabrics", [])
     }
 
     /// Drops events from before a time, or those that were written first.

@@ -159,8 +159,8 @@ impl Case<'_> {
         let place = self.after.or(self.before).map(Cable::label);
         let place = place.or_else(|| self.events.first().map(|event| event.place.clone()));
         let decisive = self.decisive_verdict();
-        let repair = decisive.and_then(|event| event.detail.get("repair")?.as_str());
-        let repair = Repair::ALL.iter().find(|known| Some(known.label()) == repair);
+        let repair =
+            decisive.and_then(|event| Repair::from_label(event.detail["repair"].as_str()?));
         let first = self.events.first().map(|event| event.at);
         Suspect {
             fabric: fabric.to_owned(),
@@ -170,7 +170,7 @@ impl Case<'_> {
             last,
             since: if self.before.is_some() { window.from } else { first.unwrap_or(window.from) },
             evidence: self.evidence(decisive, window, format_time),
-            repair: repair.map(|repair| repair.help()),
+            repair: repair.map(Repair::help),
             events: self.events.iter().map(|event| (*event).clone()).collect(),
             series: Vec::new(),
         }
@@ -196,10 +196,9 @@ impl Case<'_> {
             sentences.push(format!("Verdict {verdict} at the start of the period."));
         }
         if let Some(event) = decisive {
-            let reasons = event.detail.get("reasons").and_then(|reasons| reasons.as_array());
-            let reasons = reasons.into_iter().flatten();
+            let reasons = event.detail["reasons"].as_array().into_iter().flatten();
             let reasons: Vec<&str> =
-                reasons.filter_map(|reason| reason.get("evidence")?.as_str()).collect();
+                reasons.filter_map(|reason| reason["evidence"].as_str()).collect();
             let verdict = Verdict::word(verdict(event, "to").unwrap_or(Verdict::Unknown).label());
             let at = format_time(event.at);
             sentences.push(format!("Verdict {verdict} at {at}: {}.", reasons.join("; ")));
@@ -282,8 +281,7 @@ pub(super) fn list_errors(moved: &ErrorDelta, format_time: FormatTime<'_>) -> St
 
 /// The verdict under a key of an event's detail.
 fn verdict(event: &Event, key: &str) -> Option<Verdict> {
-    let label = event.detail.get(key)?.as_str()?;
-    Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
+    Verdict::from_label(event.detail[key].as_str()?)
 }
 
 /// Reads the counters of all suspects with one query.

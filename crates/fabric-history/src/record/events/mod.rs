@@ -63,7 +63,8 @@ impl EventDetector {
         if self.fabric_wide.is_failing {
             return events;
         }
-        let mut sweep = Sweep { snapshot, assessment: &observation.assessment, events };
+        let (fabric, assessment) = (&*observation.fabric, &observation.assessment);
+        let mut sweep = Sweep { fabric, snapshot, assessment, events };
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
             self.update_fabric(&mut sweep);
         }
@@ -144,6 +145,8 @@ impl EventDetector {
 
 /// A sweep that is compared, and its events so far.
 struct Sweep<'a> {
+    /// The name of the fabric.
+    fabric: &'a str,
     snapshot: &'a Snapshot,
     assessment: &'a Assessment,
     events: Vec<NewEvent>,
@@ -190,7 +193,6 @@ impl Sweep<'_> {
 /// A fabric as a whole, as it was last known.
 #[derive(Debug, Default)]
 pub(super) struct FabricWide {
-    name: String,
     /// Whether all collectors failed.
     is_failing: bool,
     /// How often the master subnet manager had changed.
@@ -209,7 +211,6 @@ impl FabricWide {
         snapshot: &Snapshot,
         now: SystemTime,
     ) -> Vec<NewEvent> {
-        self.name.clone_from(&observation.fabric);
         let mut events = Vec::new();
         let mut push = |kind, text: String, at| {
             events.push(NewEvent::of_fabric(kind, &observation.fabric, text, at));
@@ -245,8 +246,8 @@ impl FabricWide {
     /// Adds an event when the counters of ports are not read any more, and when all have been read for
     /// [`GRACE`]: MADs are lost now and then.
     fn update_unread(&mut self, is_unread: bool, text: String, sweep: &mut Sweep) {
-        let at = sweep.snapshot.began;
-        let mut push = |kind, text, at| sweep.push(kind, About::All, &self.name, text, at);
+        let (at, fabric) = (sweep.snapshot.began, sweep.fabric);
+        let mut push = |kind, text, at| sweep.push(kind, About::All, fabric, text, at);
         match self.unread {
             None if is_unread => {
                 push(EventKind::ReadsFailed, text, at);
