@@ -67,7 +67,6 @@ pub struct Outcomes {
 
 /// A link that was degraded or bad, from the first such verdict on.
 struct Episode {
-    ends: [End; 2],
     began: SystemTime,
     verdict: String,
     reason: String,
@@ -155,7 +154,6 @@ fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
             ("watch" | "bad", Some(index)) => all[index].relapse(to, event),
             ("watch" | "bad", None) => {
                 let mut episode = Episode {
-                    ends: [a, b],
                     began: event.at,
                     verdict: String::new(),
                     reason: String::new(),
@@ -164,7 +162,7 @@ fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
                     outcome: Outcome::ByItself,
                 };
                 episode.relapse(to, event);
-                for end in episode.ends {
+                for end in [a, b] {
                     open.insert(end, all.len());
                 }
                 all.push(episode);

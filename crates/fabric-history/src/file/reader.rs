@@ -161,8 +161,8 @@ impl Source for Reader {
     }
 
     fn span(&self) -> Answer<Span> {
-        let ends = self.sql().first_and_last().map_err(self.failed())?;
-        let [first, last] = ends.map(|end| end.map(time_of));
+        let first = self.sql().first_began().map_err(self.failed())?.map(time_of);
+        let last = self.sql().last_ended().map_err(self.failed())?.map(time_of);
         Ok(Span { first, last })
     }
 

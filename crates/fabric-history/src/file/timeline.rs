@@ -144,6 +144,33 @@ impl Timeline {
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
         self.cables_of.get(&port)?.iter().rfind(|cable| cable.is_present(began))
     }
+
+    /// The whole fabric in a sweep.
+    fn state(&self, fabric: String, began: i64) -> Option<FabricState> {
+        let nodes = self.nodes.iter().filter_map(|(&id, node)| {
+            let ((name, host), kind) = (node.name(began), node.kind.clone());
+            let (name, host) = (name.to_owned(), host.map(str::to_owned));
+            Some(Node { guid: node.guid, name, host, kind, up: self.is_up(id, began)? })
+        });
+        let mut nodes: Vec<Node> = nodes.collect();
+        nodes.sort_by_key(|node| node.guid);
+        let cables = self.cables.iter().filter(|cable| cable.is_present(began));
+        let cables = cables.filter_map(|cable| self.cable_at(&fabric, cable, began));
+        let mut cables: Vec<Cable> = cables.collect();
+        cables.sort_by_key(Cable::link);
+        self.is_known.then(|| FabricState { fabric, at: time_of(began), nodes, cables })
+    }
+
+    /// A cable with its ends' names and states; `None` if it is another fabric's.
+    fn cable_at(&self, fabric: &str, cable: &CablePresence, at: i64) -> Option<Cable> {
+        let end = |id| {
+            let ((guid, port), (node, host)) = (self.end(id)?, self.node_of(id)?.name(at));
+            let (node, host) = (node.to_owned(), host.map(str::to_owned));
+            Some(Port { fabric: fabric.to_owned(), guid, port, node, host })
+        };
+        let [low, high] = cable.ends;
+        Some(cable_of([end(low)?, end(high)?], cable.ends.map(|port| self.port(port, at))))
+    }
 }
 
 fn name_at(names: &[Named], began: i64) -> (&str, Option<&str>) {
@@ -258,33 +285,4 @@ pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> Result<Vec<FabricState>> 
         }
     }
     Ok(fabrics)
-}
-
-impl Timeline {
-    /// The whole fabric in a sweep.
-    fn state(&self, fabric: String, began: i64) -> Option<FabricState> {
-        let nodes = self.nodes.iter().filter_map(|(&id, node)| {
-            let ((name, host), kind) = (node.name(began), node.kind.clone());
-            let (name, host) = (name.to_owned(), host.map(str::to_owned));
-            Some(Node { guid: node.guid, name, host, kind, up: self.is_up(id, began)? })
-        });
-        let mut nodes: Vec<Node> = nodes.collect();
-        nodes.sort_by_key(|node| node.guid);
-        let cables = self.cables.iter().filter(|cable| cable.is_present(began));
-        let cables = cables.filter_map(|cable| self.cable_at(&fabric, cable, began));
-        let mut cables: Vec<Cable> = cables.collect();
-        cables.sort_by_key(Cable::link);
-        self.is_known.then(|| FabricState { fabric, at: time_of(began), nodes, cables })
-    }
-
-    /// A cable with its ends' names and states; `None` if it is another fabric's.
-    fn cable_at(&self, fabric: &str, cable: &CablePresence, at: i64) -> Option<Cable> {
-        let end = |id| {
-            let ((guid, port), (node, host)) = (self.end(id)?, self.node_of(id)?.name(at));
-            let (node, host) = (node.to_owned(), host.map(str::to_owned));
-            Some(Port { fabric: fabric.to_owned(), guid, port, node, host })
-        };
-        let [low, high] = cable.ends;
-        Some(cable_of([end(low)?, end(high)?], cable.ends.map(|port| self.port(port, at))))
-    }
 }

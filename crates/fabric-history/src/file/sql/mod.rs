@@ -81,6 +81,12 @@ statements! {
     /// The fabrics' ids and names, by name.
     fabrics() -> rows Vec<(i64, String)>: "SELECT id, name FROM fabrics ORDER BY name";
 
+    /// When the first sweep began, by the order of writing: a clock that was wrong for a while does not matter.
+    first_began() -> value Option<i64>: "SELECT began FROM sweeps ORDER BY rowid LIMIT 1";
+
+    /// When the last sweep ended, by the order of writing.
+    last_ended() -> value Option<i64>: "SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1";
+
     /// When the latest sweep until a moment began.
     latest_sweep(fabric: i64, at: i64) -> value Option<i64>:
         "SELECT max(began) FROM sweeps WHERE fabric = ?1 AND began <= ?2";
@@ -184,15 +190,6 @@ impl Sql<'_> {
             see(row)?;
         }
         Ok(())
-    }
-
-    /// When the first sweep began and the last one ended, by the order of writing: a clock that was
-    /// wrong for a while does not matter.
-    pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
-        Ok([
-            self.value("SELECT began FROM sweeps ORDER BY rowid LIMIT 1", [])?,
-            self.value("SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1", [])?,
-        ])
     }
 
     /// When the sweep before another began; the other itself if there was none.
