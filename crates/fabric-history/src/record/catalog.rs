@@ -125,12 +125,10 @@ impl FabricIds {
     }
 
     fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> Result<()> {
-        let mut add_node =
-            db.prepare_cached("INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)")?;
-        let mut name_node = db.prepare_cached(
-            "INSERT OR REPLACE INTO names (node, since, name, host) VALUES (?1, ?2, ?3, ?4)",
-        )?;
-        let mut add_port = db.prepare_cached("INSERT INTO ports (node, number) VALUES (?1, ?2)")?;
+        let add_node = "INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)";
+        let name_node =
+            "INSERT OR REPLACE INTO names (node, since, name, host) VALUES (?1, ?2, ?3, ?4)";
+        let add_port = "INSERT INTO ports (node, number) VALUES (?1, ?2)";
         self.ports.clear();
         self.present_nodes.clear();
         for index in fabric.node_indexes() {
@@ -141,10 +139,10 @@ impl FabricIds {
                 *id
             } else {
                 let kind = node.identity.kind.label();
-                add_node.insert(params![self.fabric, guid_bits(guid), kind])?
+                Sql(db).insert(add_node, params![self.fabric, guid_bits(guid), kind])?
             };
             if known.is_none_or(|(_, (name, host))| *name != node.name || *host != node.host) {
-                name_node.execute(params![id, at, node.name, node.host])?;
+                Sql(db).execute(name_node, params![id, at, node.name, node.host])?;
                 self.nodes.insert(guid, (id, (node.name.clone(), node.host.clone())));
             }
             self.present_nodes.push(port_id(id)?);
@@ -153,7 +151,8 @@ impl FabricIds {
                 let port = match self.by_end.entry((id, number)) {
                     Entry::Occupied(known) => *known.get(),
                     Entry::Vacant(new) => {
-                        *new.insert(port_id(add_port.insert(params![id, number])?)?)
+                        let added = Sql(db).insert(add_port, params![id, number])?;
+                        *new.insert(port_id(added)?)
                     }
                 };
                 self.ports.push(port);
@@ -207,8 +206,8 @@ impl FabricIds {
         if let Some(id) = self.links.get(&ends) {
             return Ok(*id);
         }
-        let mut add = db.prepare_cached("INSERT INTO links (low, high) VALUES (?1, ?2)")?;
-        let id = add.insert([ends.0, ends.1])?;
+        let add = "INSERT INTO links (low, high) VALUES (?1, ?2)";
+        let id = Sql(db).insert(add, [ends.0, ends.1])?;
         self.links.insert(ends, id);
         Ok(id)
     }
@@ -247,14 +246,12 @@ impl PresenceIntervals {
 
     /// Closes the intervals of what is not present any more, and opens those of what is new.
     pub fn update(&mut self, db: &Connection, present: HashSet<i64>, at: i64) -> Result<()> {
-        let mut close = db.prepare_cached(&self.close)?;
         for (_, row) in self.open.extract_if(|id, _| !present.contains(id)) {
-            close.execute([row, at])?;
+            Sql(db).execute(&self.close, [row, at])?;
         }
-        let mut insert = db.prepare_cached(&self.insert)?;
         for id in present {
             if let Entry::Vacant(new) = self.open.entry(id) {
-                new.insert(insert.insert([id, at])?);
+                new.insert(Sql(db).insert(&self.insert, [id, at])?);
             }
         }
         Ok(())

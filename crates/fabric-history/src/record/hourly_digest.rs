@@ -92,18 +92,16 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[DueSweep]) -> Result<()> {
     let ended = sweeps.iter().map(|sweep| sweep.ended).max().unwrap_or(last.ended);
     let errors = digest_errors(db, fabric, sweeps)?;
     let (traffic_began, traffic) = digest_traffic(db, fabric, sweeps)?;
-    let span = db
-        .prepare_cached(
-            "INSERT INTO spans (fabric, first, began, ended, traffic, sweeps, last)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )?
-        .insert(params![fabric, base, began, ended, traffic_began, count, last.id])?;
-    let mut insert =
-        db.prepare_cached("INSERT INTO digests (span, tier, part, data) VALUES (?1, ?2, ?3, ?4)")?;
+    let span = Sql(db).insert(
+        "INSERT INTO spans (fabric, first, began, ended, traffic, sweeps, last)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![fabric, base, began, ended, traffic_began, count, last.id],
+    )?;
+    let insert = "INSERT INTO digests (span, tier, part, data) VALUES (?1, ?2, ?3, ?4)";
     for (kind, parts) in [(RecordKind::ErrorDeltas, errors), (RecordKind::TrafficDeltas, traffic)] {
         for (part, digest) in parts {
             let packed = digest.pack(base).map_err(pack_error)?;
-            insert.execute(params![span, kind, part, packed])?;
+            Sql(db).execute(insert, params![span, kind, part, packed])?;
         }
     }
     Ok(())

@@ -177,6 +177,11 @@ impl Sql<'_> {
         Ok(self.0.prepare_cached(sql)?.execute(params)? > 0)
     }
 
+    /// Inserts a row; returns its id.
+    pub fn insert(self, sql: &str, params: impl Params) -> Result<i64> {
+        self.0.prepare_cached(sql)?.insert(params)
+    }
+
     /// Visits rows whose data is not copied.
     pub fn visit(
         self,
