@@ -125,8 +125,13 @@ impl Recorder {
 
     /// The recorded totals of a fabric's ports.
     pub fn totals(&mut self, fabric: &str) -> TotalsSeed {
-        let totals = self.store.as_ref().map(|store| store.totals(fabric)).transpose();
-        totals.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
+        self.read(|store| store.totals(fabric))
+    }
+
+    /// What the file has; the default while it is not open, or if it cannot be read.
+    fn read<T: Default>(&mut self, read: impl FnOnce(&Store) -> Result<T, HistoryError>) -> T {
+        let found = self.store.as_ref().map(read).transpose();
+        found.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
     }
 
     /// The recorded errors of a fabric's links before `now`. If they cannot be read, links are observed again; the next
@@ -191,10 +196,13 @@ impl Recorder {
     /// Records an observation. `now` is the time of day.
     pub fn record(&mut self, observation: &Observation, now: SystemTime) {
         let name = &observation.fabric;
-        let mut fabric = match self.fabrics.remove(name) {
-            Some(fabric) => fabric,
-            None => RecordedFabric::new(name, self.detector(name), now),
-        };
+        let known = self.fabrics.remove(name);
+        let mut fabric = known.unwrap_or_else(|| {
+            let mut detector = EventDetector::default();
+            // Where cables were seen in earlier runs.
+            detector.places.restore(self.read(|store| store.module_places(name)));
+            RecordedFabric::new(name, detector, now)
+        });
         fabric.events.extend(fabric.detector.update(observation, now));
         // When a device is removed, the state is published without a new sweep.
         let sweeps = observation.stats.sweeps;
@@ -234,17 +242,6 @@ impl Recorder {
         }
         self.fabrics.insert(name.clone(), fabric);
         self.count_set_aside();
-    }
-
-    /// A detector that knows where cables were seen in earlier runs.
-    fn detector(&mut self, fabric: &str) -> EventDetector {
-        let mut detector = EventDetector::default();
-        let places = self.store.as_ref().map(|store| store.module_places(fabric)).transpose();
-        match places {
-            Ok(places) => detector.places.restore(places.unwrap_or_default()),
-            Err(error) => self.handle_error(&error),
-        }
-        detector
     }
 
     fn write(
