@@ -194,11 +194,8 @@ impl Digest {
 
     /// Adds a port's reading in the latest sweep.
     pub fn push(&mut self, port: u32, after: u32, values: impl IntoIterator<Item = (u8, u64)>) {
-        let before = self.frame.entries().len();
         self.frame.push(port, after, values);
-        if self.frame.entries().len() > before {
-            self.which.push(self.spans.len().saturating_sub(1) as u32);
-        }
+        self.which.resize(self.frame.entries.len(), self.spans.len().saturating_sub(1) as u32);
     }
 
     /// Whether it has no readings.
@@ -208,17 +205,15 @@ impl Digest {
 
     /// The readings of a port, or all, with their sweeps.
     pub fn readings(&self, port: Option<u32>) -> impl Iterator<Item = (SweepInterval, &Entry)> {
-        let entries = self.frame.entries();
+        let entries = &self.frame.entries;
         let range = port.map_or(0..entries.len(), |port| {
             entries.partition_point(|entry| entry.port < port)
                 ..entries.partition_point(|entry| entry.port <= port)
         });
-        let which = self.which.get(range.clone()).unwrap_or_default();
-        let entries = entries.get(range).unwrap_or_default();
-        which
-            .iter()
-            .zip(entries)
-            .filter_map(|(which, entry)| Some((*self.spans.get(*which as usize)?, entry)))
+        range.filter_map(move |at| {
+            let span = self.spans.get(*self.which.get(at)? as usize)?;
+            Some((*span, entries.get(at)?))
+        })
     }
 
     /// The frame that has its entries' values.
