@@ -22,7 +22,8 @@ use ib_health::{LinkAssessment, Reason, Verdict, evidence};
 use ib_mad::label;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Counter, Guid, Moment};
+use ib_mad::reading::CounterSet;
+use ib_mad::{Guid, Moment};
 
 /// A link as it was last known.
 #[derive(Clone, Copy, Debug)]
@@ -181,8 +182,8 @@ const MAX_NAMED: usize = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LastPort {
     resets: u32,
-    /// One bit per counter ([`saturated`]).
-    saturated: u64,
+    /// See [`saturated`].
+    saturated: CounterSet,
     /// Whether its counters were ever read.
     was_read: bool,
     /// Sweeps since its counters were read, while its node responded and it had a link.
@@ -219,9 +220,9 @@ impl EventDetector {
             if last.link_downs.is_none() {
                 last.link_downs = sweep.snapshot.link_downs(port);
             }
-            let mask = saturated(counting);
-            let new = mask & !std::mem::replace(&mut last.saturated, mask);
-            for counter in Counter::all().filter(|counter| new >> *counter as usize & 1 == 1) {
+            let saturated = saturated(counting);
+            let known = std::mem::replace(&mut last.saturated, saturated);
+            for counter in saturated.without(known).iter() {
                 let text = format!("{} is saturated", counter.row().metric);
                 let (about, place) = (fabric.end(port).into(), port_label(sweep.snapshot, port));
                 sweep.push(EventKind::CounterSaturated, about, place, text, ended);
@@ -300,12 +301,13 @@ impl EventDetector {
     }
 }
 
-/// One bit per counter that is or was saturated. Without traffic counters and those that grow on a healthy
+/// The counters that are or were saturated. Without traffic counters and those that grow on a healthy
 /// fabric: these saturate sooner or later, and nothing can be done about it.
-fn saturated(counting: &CounterStatus) -> u64 {
-    let is_rare = |counter| RecordKind::of(counter) == RecordKind::ErrorDeltas;
-    Counter::all()
-        .filter(|counter| is_rare(*counter) && !counter.is_benign())
-        .filter(|counter| counting.saturated.contains(*counter))
-        .fold(0, |mask, counter| mask | 1 << counter as usize)
+fn saturated(counting: &CounterStatus) -> CounterSet {
+    let mut saturated = counting.saturated;
+    for counter in counting.saturated.iter() {
+        let is_rare = RecordKind::of(counter) == RecordKind::ErrorDeltas;
+        saturated.set(counter, is_rare && !counter.is_benign());
+    }
+    saturated
 }
