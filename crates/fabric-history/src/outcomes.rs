@@ -110,18 +110,16 @@ impl Outcomes {
             self.days, self.version
         );
         for row in &self.rows {
-            let OutcomeRow { verdict, reason, repair, episodes, right, decided, .. } = row;
-            let repair = repair.as_deref().unwrap_or("-");
-            let [replaced, replugged, by_itself, open] = Outcome::ALL
-                .map(|outcome| row.outcomes.get(outcome.label()).copied().unwrap_or(0));
-            let _ = write!(
-                text,
-                "| {verdict} | {reason} | {repair} | {episodes} | {replaced} | {replugged} | {by_itself} | {open} | "
-            );
-            let _ = match decided {
-                0 => writeln!(text, "- |"),
-                _ => writeln!(text, "{right} of {decided} |"),
+            let OutcomeRow { verdict, reason, episodes, .. } = row;
+            let repair = row.repair.as_deref().unwrap_or("-");
+            let count = |outcome: Outcome| row.outcomes.get(outcome.label()).copied().unwrap_or(0);
+            let counts = Outcome::ALL.map(|outcome| count(outcome).to_string()).join(" | ");
+            let right = match row.decided {
+                0 => "-".to_owned(),
+                decided => format!("{} of {decided}", row.right),
             };
+            let line = format!("{verdict} | {reason} | {repair} | {episodes} | {counts} | {right}");
+            let _ = writeln!(text, "| {line} |");
         }
         text
     }
