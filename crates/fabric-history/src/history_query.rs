@@ -112,8 +112,7 @@ impl HistoryQuery {
             HistoryQuery::Series(ports, detail, window) => {
                 span(window);
                 pairs.extend(ports.iter().map(port_pair));
-                let is_all = *detail == SeriesDetail::All;
-                pairs.push(("detail", if is_all { "all" } else { "errors" }.to_owned()));
+                pairs.push(("detail", detail.label().to_owned()));
             }
             HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
             HistoryQuery::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
@@ -201,11 +200,8 @@ impl Query<'_> {
     }
 
     fn detail(&self) -> Result<SeriesDetail, String> {
-        self.read_required("detail", |text| match text {
-            "errors" => Ok(SeriesDetail::Errors),
-            "all" => Ok(SeriesDetail::All),
-            _ => Err("must be errors or all"),
-        })
+        let read = |text: &str| SeriesDetail::from_label(text).ok_or("must be errors or all");
+        self.read_required("detail", read)
     }
 
     fn time(&self, name: &str) -> Result<SystemTime, String> {

@@ -50,13 +50,12 @@ impl EventFilter {
     }
 }
 
-/// The counters of which series are returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeriesDetail {
-    /// Errors, and counters of links.
-    Errors,
-    /// Traffic and waits, too.
-    All,
+ib_mad::labeled_enum! {
+    /// The counters of which series are returned.
+    pub enum SeriesDetail {
+        Errors, "errors", "Errors, and counters of links.";
+        All, "all", "Traffic and waits, too.";
+    }
 }
 
 /// A history that answers queries.

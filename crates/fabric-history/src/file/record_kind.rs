@@ -167,8 +167,7 @@ impl State {
     /// The width and the speed that it runs at.
     pub fn runs(self) -> Option<(Width, Speed)> {
         let [_, width, speed, _] = self.0;
-        let (width, speed) = (Width::from_discriminant(width)?, usize::from(speed).checked_sub(1)?);
-        Some((width, *Speed::ALL.get(speed)?))
+        Some((Width::from_discriminant(width)?, Speed::from_discriminant(speed.checked_sub(1)?)?))
     }
 
     /// Width and speed as text: `4x NDR`.
@@ -177,8 +176,7 @@ impl State {
     }
 
     pub fn verdict(self) -> Verdict {
-        let known = usize::from(self.0[3]).checked_sub(1);
-        known.and_then(|nth| Verdict::ALL.get(nth).copied()).unwrap_or(Verdict::Unknown)
+        self.0[3].checked_sub(1).and_then(Verdict::from_discriminant).unwrap_or(Verdict::Unknown)
     }
 
     /// The fields that differ from an earlier state.
