@@ -20,9 +20,9 @@ use ib_mad::Counter;
 #[derive(Default)]
 pub struct CounterDeltas {
     errors: Frame,
-    traffic: Vec<Frame>,
+    traffic: BTreeMap<u32, Frame>,
     /// Totals of counters that were never seen before, or that were restarted.
-    first: Vec<Frame>,
+    first: BTreeMap<u32, Frame>,
     /// Whether some of `first` was written already.
     is_first_written: bool,
 }
@@ -86,7 +86,7 @@ impl CounterDeltas {
             }
             let after = reading.at.since(snapshot.began).as_millis();
             let after = u32::try_from(after).unwrap_or(u32::MAX);
-            let part = part_of(port) as usize;
+            let part = part_of(port);
             if std::mem::replace(&mut last_part, part) != part {
                 deltas.write_full_first(sweep)?;
             }
@@ -94,12 +94,9 @@ impl CounterDeltas {
             deltas.errors.push(port, after, errors.drain(..));
             let parts = [(&mut traffic, &mut deltas.traffic), (&mut first, &mut deltas.first)];
             for (values, parts) in parts {
-                if !values.is_empty() && parts.len() <= part {
-                    parts.resize_with(part + 1, Frame::default);
-                }
-                values.sort_unstable();
-                if let Some(frame) = parts.get_mut(part) {
-                    frame.push(port, after, values.drain(..));
+                if !values.is_empty() {
+                    values.sort_unstable();
+                    parts.entry(part).or_default().push(port, after, values.drain(..));
                 }
             }
         }
@@ -109,9 +106,8 @@ impl CounterDeltas {
     /// Writes first values of a part with many ports, so that they need not be held until the end.
     fn write_full_first(&mut self, sweep: SweepWriter<'_>) -> Result<()> {
         let mut parts = self.first.iter_mut();
-        if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
-            let part = full.entries().first().map(|entry| part_of(entry.port));
-            self.is_first_written |= sweep.frame(RecordKind::FirstTotals, part, full)?;
+        if let Some((part, full)) = parts.find(|it| it.1.entries().len() >= MAX_FIRST_PORTS) {
+            self.is_first_written |= sweep.frame(RecordKind::FirstTotals, Some(*part), full)?;
             *full = Frame::default();
         }
         Ok(())
@@ -124,8 +120,8 @@ impl CounterDeltas {
             (RecordKind::FirstTotals, &self.first, self.is_first_written),
             (RecordKind::TrafficDeltas, &self.traffic, false),
         ] {
-            for (part, frame) in (0..).zip(parts) {
-                any |= sweep.frame(kind, Some(part), frame)?;
+            for (part, frame) in parts {
+                any |= sweep.frame(kind, Some(*part), frame)?;
             }
             written += u64::from(any);
         }
