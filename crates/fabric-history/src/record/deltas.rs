@@ -65,14 +65,14 @@ impl CounterDeltas {
         snapshot: &Snapshot,
     ) -> Result<Self> {
         let mut deltas = CounterDeltas::default();
+        let counters: Vec<(u8, Counter)> = sweep.counters.in_order().collect();
         let mut last_part = 0;
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
             let totals = ledger.entry(port).or_insert_with(|| PortTotals::blank(sweep.fabric));
-            for counter in Counter::all() {
-                let id = sweep.counters.number(counter);
-                let Some((id, total)) = id.zip(reading.get(counter)) else { continue };
+            for &(id, counter) in &counters {
+                let Some(total) = reading.get(counter) else { continue };
                 let is_rare = || RecordKind::of(counter) == RecordKind::ErrorDeltas;
                 let (values, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
@@ -90,12 +90,10 @@ impl CounterDeltas {
             if std::mem::replace(&mut last_part, part) != part {
                 deltas.write_full_first(sweep)?;
             }
-            errors.sort_unstable();
             deltas.errors.push(port, after, errors.drain(..));
             let parts = [(&mut traffic, &mut deltas.traffic), (&mut first, &mut deltas.first)];
             for (values, parts) in parts {
                 if !values.is_empty() {
-                    values.sort_unstable();
                     parts.entry(part).or_default().push(port, after, values.drain(..));
                 }
             }
