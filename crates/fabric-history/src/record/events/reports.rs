@@ -1,6 +1,5 @@
 //! Events of what devices report of ports: why a link went down, and which cable or module a port has.
 
-use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::event::EventKind;
@@ -21,17 +20,17 @@ const TWINS: u32 = 120;
 
 impl EventDetector {
     pub(super) fn update_reports(&mut self, sweep: &mut Sweep) {
-        let hardware = Arc::clone(&sweep.snapshot.hardware);
-        let since = std::mem::replace(&mut self.reported_until, sweep.snapshot.ended);
+        let snapshot = sweep.snapshot;
+        let since = std::mem::replace(&mut self.reported_until, snapshot.ended);
         // Most ports were not read since: each has its turn within an interval.
-        for (end, port) in hardware.ports() {
+        for (end, port) in snapshot.hardware.ports() {
             let is_cable_new = port.module.as_ref().is_some_and(|read| read.at > since);
             let is_reason_new = port.link_down.as_ref().is_some_and(|read| read.at > since);
             if !is_cable_new && !is_reason_new {
                 continue;
             }
-            let Some(index) = sweep.snapshot.fabric.find(end) else { continue };
-            update_link_down(sweep, end, index, port, &mut self.ports[index.0 as usize]);
+            let Some(index) = snapshot.fabric.find(end) else { continue };
+            update_link_down(sweep, index, port, &mut self.ports[index.0 as usize]);
             if is_cable_new {
                 self.update_cable(sweep, end, index, port);
             } else {
@@ -64,21 +63,16 @@ impl EventDetector {
 }
 
 /// What had happened before a port was first read is no event.
-fn update_link_down(
-    sweep: &mut Sweep,
-    end: End,
-    index: PortIndex,
-    port: &PortHardware,
-    last: &mut LastPort,
-) {
+fn update_link_down(sweep: &mut Sweep, index: PortIndex, port: &PortHardware, last: &mut LastPort) {
     let Some((read, known)) = port.link_down.as_ref().zip(last.link_downs.as_mut()) else { return };
     if port.link_downs <= *known {
         return;
     }
     *known = port.link_downs;
     if let Some(reason) = read.value.describe() {
+        let about = sweep.snapshot.fabric.end(index).into();
         let place = port_label(sweep.snapshot, index);
-        sweep.push(EventKind::LinkDownReason, end.into(), place, reason, read.at);
+        sweep.push(EventKind::LinkDownReason, about, place, reason, read.at);
     }
 }
 
