@@ -90,17 +90,15 @@ impl Unreferenced {
         );
         let links = Sql(db).column(&links, [fabric])?;
         let mut unused = Unreferenced { links, ..Unreferenced::default() };
-        let nodes: Vec<(i64, i64)> = Sql(db).rows(
-            "SELECT id, guid FROM nodes WHERE fabric = ?1
-             AND NOT EXISTS (SELECT 1 FROM presences WHERE node = nodes.id)",
+        let nodes: Vec<(i64, i64, Option<u32>)> = Sql(db).rows(
+            "SELECT nodes.id, guid, ports.id FROM nodes LEFT JOIN ports ON ports.node = nodes.id
+             WHERE fabric = ?1 AND NOT EXISTS (SELECT 1 FROM presences WHERE node = nodes.id)",
             [fabric],
         )?;
-        for (node, guid) in nodes {
+        for (node, guid, port) in nodes {
             if current.node_by_guid(Guid(guid.cast_unsigned())).is_none() {
                 unused.nodes.insert(node);
-                let ports = "SELECT id FROM ports WHERE node = ?1";
-                let ports: Vec<u32> = Sql(db).column(ports, [node])?;
-                unused.ports.extend(ports.into_iter().map(|port| (port, node)));
+                unused.ports.extend(port.map(|port| (port, node)));
             }
         }
         Ok(unused)
