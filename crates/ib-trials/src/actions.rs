@@ -37,14 +37,8 @@ pub enum Action {
     ClearFabric,
     Silent(usize, f64),
     Impossible(usize, Counter, f64),
-    /// A host on the second side of a cable is slow.
-    Congestion {
-        cable: usize,
-        seconds: f64,
-        share: f64,
-        overruns: bool,
-    },
-    CongestionEnd(usize),
+    /// A host on the second side of a cable is slow, or not any more; see [`Cable`](crate::cell::Cable).
+    Congestion(usize, Option<(f64, bool)>),
     Burst(usize, u64),
     Retrain(usize),
     SmFailover(f64),
@@ -58,8 +52,8 @@ pub enum Action {
     PreFec(usize, [f64; 2]),
     /// The cable trains with so many lanes; it does so now.
     Lanes(usize, Width),
-    Hot(usize, usize, bool),
-    Dark(usize, usize, bool),
+    Hot(usize, usize),
+    Dark(usize, usize),
     Optics(usize, Optics),
     /// The cable is in the maintenance file for so many seconds.
     Announce(usize, f64),
@@ -95,14 +89,9 @@ impl World {
             Action::Impossible(port, counter, seconds) => {
                 self.cell.ports[port].impossible = Some((counter, now + seconds));
             }
-            Action::Congestion { cable, seconds, share, overruns } => {
+            Action::Congestion(cable, congestion) => {
                 self.cell.grow(cable, now, &mut self.rng);
-                self.cell.cables[cable].congestion = Some((0, share, overruns));
-                self.at(now + seconds, Action::CongestionEnd(cable));
-            }
-            Action::CongestionEnd(cable) => {
-                self.cell.grow(cable, now, &mut self.rng);
-                self.cell.cables[cable].congestion = None;
+                self.cell.cables[cable].congestion = congestion;
             }
             Action::Burst(port, errors) => {
                 let Some((cable, side)) = self.cell.ports[port].cable else { return };
@@ -139,8 +128,8 @@ impl World {
                 let counted = [true; 2];
                 self.link_down(cable, now, 2.0, counted);
             }
-            Action::Hot(cable, side, is_hot) => self.cell.cables[cable].hot[side] = is_hot,
-            Action::Dark(cable, side, is_dark) => self.cell.cables[cable].dark[side] = is_dark,
+            Action::Hot(cable, side) => self.cell.cables[cable].hot[side] = true,
+            Action::Dark(cable, side) => self.cell.cables[cable].dark[side] = true,
             Action::Optics(cable, optics) => self.cell.cables[cable].optics = optics,
             Action::Announce(cable, seconds) => self.announce(cable, now, seconds),
             Action::Note(cable, event) => self.cell.cables[cable].truth.note(event, now),
@@ -236,7 +225,7 @@ impl World {
             .collect()
     }
 
-    fn grow_all(&mut self, until: f64) {
+    pub(crate) fn grow_all(&mut self, until: f64) {
         for cable in 0..self.cell.cables.len() {
             self.cell.grow(cable, until, &mut self.rng);
         }

@@ -104,8 +104,8 @@ pub struct Cable {
     pub pre_fec_fault: [f64; 2],
     /// The share of the bandwidth that each end receives.
     pub load: [f64; 2],
-    /// The end that waits, for this share of the time, and whether its receiver drops packets.
-    pub congestion: Option<(usize, f64, bool)>,
+    /// The first end waits for this share of the time, and whether its receiver drops packets.
+    pub congestion: Option<(f64, bool)>,
     /// Until when its counters have grown.
     pub grown: f64,
     /// The module of each end is above its alarm temperature, or receives low optical power.
@@ -157,7 +157,7 @@ pub fn log_between(rng: &mut Rng, low: f64, high: f64) -> f64 {
 }
 
 /// One of several by their shares; `None` for what is left to 1.
-fn share<T: Copy>(rng: &mut Rng, shares: impl Iterator<Item = (T, f64)>) -> Option<T> {
+pub fn share<T: Copy>(rng: &mut Rng, shares: impl Iterator<Item = (T, f64)>) -> Option<T> {
     let mut left = rng.next_f64();
     for (value, share) in shares {
         left -= share;

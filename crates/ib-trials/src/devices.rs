@@ -1,6 +1,6 @@
 //! Generations of devices: which counters they have, and how wide these are.
 
-use ib_mad::counter::{COUNT, CounterKind, TABLE};
+use ib_mad::counter::COUNT;
 use ib_mad::fec::Fec;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{AgentProfile, DetailPolicy, OptionalCounters, read_plan};
@@ -136,11 +136,6 @@ impl Generation {
             ..PortStatus::default()
         }
     }
-}
-
-/// Whether a counter is traffic.
-pub fn is_traffic(counter: Counter) -> bool {
-    TABLE[counter as usize].kind == CounterKind::Traffic
 }
 
 #[cfg(test)]

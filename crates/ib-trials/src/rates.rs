@@ -3,31 +3,14 @@
 //! An assumption is called one. No public data set has the distribution of bit error ratios of InfiniBand cables, nor
 //! how often tools clear counters; these rates are chosen high, so that a false alarm has many chances to show.
 
-/// What a rate is counted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Per {
-    /// Each cable.
-    Cable,
-    /// Each host.
-    Host,
-    /// Each switch.
-    Switch,
-    /// Each cell of the trial, which stands for a fabric.
-    Fabric,
-    /// Each port.
-    Port,
-}
-
-impl Per {
-    /// The unit of the rate.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Per::Cable => "cable-day",
-            Per::Host => "host-day",
-            Per::Switch => "switch-day",
-            Per::Fabric => "fabric-day",
-            Per::Port => "port-day",
-        }
+ib_mad::labeled_enum! {
+    /// What a rate is counted by.
+    pub enum Per {
+        Cable, "cable", "Each cable.";
+        Host, "host", "Each host.";
+        Switch, "switch", "Each switch.";
+        Fabric, "fabric of 36 cables", "Each cell of the trial, which stands for a fabric.";
+        Port, "port", "Each port.";
     }
 }
 

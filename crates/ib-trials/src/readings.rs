@@ -45,7 +45,7 @@ impl Cell {
             let ratio = known.steady[side] + known.fault[side] * drift;
             let bits = bytes * 8.0 * seconds;
             let load = if is_active { known.load[side] } else { 0.0 };
-            let waits = known.congestion.filter(|(waiting, ..)| *waiting == 1 - side);
+            let waits = known.congestion.filter(|_| side == 1);
             let pre_fec = known.pre_fec[side] + known.pre_fec_fault[side];
             let errors = self.errors(receiver, bits * f64::from(self.limits.symbol) * ratio, rng);
             if errors > 0 {
@@ -57,9 +57,9 @@ impl Cell {
                 self.add(receiver, Counter::FecCorrectedSymbols, corrected);
                 self.add(receiver, Counter::FecCorrectedBlocks, corrected);
             }
-            let share = waits.map_or(0.001 * load, |(_, share, _)| share);
+            let share = waits.map_or(0.001 * load, |(share, _)| share);
             self.wait(sender, cable, share * seconds);
-            let load = load * (1.0 - waits.map_or(0.0, |(_, share, _)| share));
+            let load = load * (1.0 - waits.map_or(0.0, |(share, _)| share));
             let words = (bytes / 4.0 * load * seconds * (1.0 + 0.05 * normal(rng))).max(0.0) as u64;
             let packets = words / WORDS_OF_PACKET;
             for (port, data, all, unicast) in [
@@ -70,7 +70,7 @@ impl Cell {
                 self.add(port, all, packets);
                 self.add(port, unicast, packets);
             }
-            if waits.is_some_and(|(_, _, overruns)| overruns) && load > 0.3 {
+            if waits.is_some_and(|(_, overruns)| overruns) && load > 0.3 {
                 let dropped = rng.poisson(OVERRUNS * seconds);
                 self.add(receiver, Counter::RcvErrors, dropped);
                 self.add(receiver, Counter::RcvBufferOverrunErrors, dropped);

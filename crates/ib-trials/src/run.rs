@@ -18,24 +18,32 @@ use crate::score::Tally;
 use crate::shard::Shard;
 
 /// What determines the result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 pub struct Settings {
-    /// The same seed has the same result.
+    /// The same seed has the same result
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Cables of the long run, rounded up to whole cells.
-    pub cables: u64,
-    /// Days of the long run.
+    /// Cables of the long run
+    #[arg(long, default_value_t = 30_000)]
+    pub cables: u64, // rounded up to whole cells
+    /// Days of the long run
+    #[arg(long, default_value_t = 100.0)]
     pub days: f64,
-    /// Seconds between sweeps of the long run.
+    /// Seconds between sweeps of the long run
+    #[arg(long, default_value_t = 60)]
     pub interval: u32,
-    /// Cells with injected faults at each of the intervals.
+    /// Cells with injected faults, at each of their intervals
+    #[arg(long, default_value_t = 4800)]
     pub trials: u64,
-    /// Seconds between sweeps with injected faults.
+    /// Seconds between sweeps with injected faults
+    #[arg(long, value_delimiter = ',', default_values_t = [15, 60])]
     pub trial_intervals: Vec<u32>,
-    /// The evaluator's setting `ber-confidence`.
+    /// The setting health.ber-confidence
+    #[arg(long, default_value = "high")]
     pub confidence: String,
-    /// The evaluator's limits as multiples of the default ones. What is a fault does not change with it.
-    pub limit_factor: f32,
+    /// Limits of bit error ratios as multiples of the default ones
+    #[arg(long, default_value_t = 1.0)]
+    pub limit_factor: f32, // what is a fault does not change with it
 }
 
 /// Why a run failed.
@@ -93,7 +101,13 @@ pub fn run(
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
-    let mut known = read(path, settings)?;
+    let mut known: HashMap<String, Tally> = match lines(path)? {
+        None => HashMap::new(),
+        Some((same, lines)) if same == *settings => {
+            lines.into_iter().map(|Line { shard, tally }| (shard, tally)).collect()
+        }
+        Some(_) => return Err(RunError::OtherSettings { path: path.to_owned() }),
+    };
     // Written again: what an interruption left of the last line is gone.
     let mut file =
         OpenOptions::new().create(true).write(true).truncate(true).open(path).map_err(failed)?;
@@ -131,11 +145,8 @@ pub fn run(
     })?;
     // In the order of the shards, whatever finished first.
     let mut all = Tally::default();
-    for shard in shards {
-        if let Some(tally) = known.remove(&shard.name()) {
-            all.add(tally);
-        }
-    }
+    let tallies = shards.iter().filter_map(|shard| known.remove(&shard.name()));
+    tallies.for_each(|tally| all.add(tally));
     Ok(all)
 }
 
@@ -145,26 +156,17 @@ fn write(file: &mut File, line: &impl Serialize) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The results in a file; none if it does not exist. An incomplete last line is left out: its shard runs again.
-fn read(path: &Path, settings: &Settings) -> Result<HashMap<String, Tally>, RunError> {
-    let Some((first, lines)) = lines(path)? else { return Ok(HashMap::new()) };
-    if first != *settings {
-        return Err(RunError::OtherSettings { path: path.to_owned() });
-    }
-    Ok(lines.into_iter().map(|Line { shard, tally }| (shard, tally)).collect())
-}
-
 /// The settings of a file and the sum of its results; `None` if it does not exist.
 pub fn load(path: &Path) -> Result<Option<(Settings, Tally)>, RunError> {
     let Some((settings, mut lines)) = lines(path)? else { return Ok(None) };
     lines.sort_by(|a, b| a.shard.cmp(&b.shard));
     let mut all = Tally::default();
-    for line in lines {
-        all.add(line.tally);
-    }
+    lines.into_iter().for_each(|line| all.add(line.tally));
     Ok(Some((settings, all)))
 }
 
+/// The settings and results in a file; `None` if it does not exist. An incomplete last line is left out: its shard runs
+/// again.
 fn lines(path: &Path) -> Result<Option<(Settings, Vec<Line>)>, RunError> {
     let failed = |error| RunError::File { path: path.to_owned(), error };
     let file = match File::open(path) {

@@ -114,8 +114,9 @@ fn happen(world: &mut World, event: Event, unit: usize, at: f64, all: &[usize]) 
             let seconds = between(rng, 600.0, 10_800.0);
             let share = between(rng, 0.1, 0.9);
             world.at(at, Action::Note(cable, event));
-            let overruns = event == Event::Overruns;
-            world.at(at, Action::Congestion { cable, seconds, share, overruns });
+            let congestion = Some((share, event == Event::Overruns));
+            world.at(at, Action::Congestion(cable, congestion));
+            world.at(at + seconds, Action::Congestion(cable, None));
         }
         Event::SmFailover => {
             let seconds = between(rng, 30.0, 90.0);

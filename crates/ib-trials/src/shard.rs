@@ -7,7 +7,7 @@ use ib_health::{Assessment, LimitTable, LinkAssessment, LinkEvaluator, Verdict};
 use ib_mad::rate::Speed;
 use ib_sim::rng::Rng;
 
-use crate::cell::{CABLES, Cable, Cell, between};
+use crate::cell::{CABLES, Cable, Cell, between, share};
 use crate::devices::GENERATIONS;
 use crate::rates::MARGINAL;
 use crate::rules::{Others, Rule};
@@ -98,11 +98,7 @@ impl Loop {
         }
         let snapshot = world.sweep(self.now);
         self.others.record(&snapshot, self.now);
-        if self.evaluator.maintenance.len() != world.maintenance.len()
-            || self.evaluator.maintenance != world.maintenance
-        {
-            self.evaluator.maintenance.clone_from(&world.maintenance);
-        }
+        self.evaluator.maintenance.clone_from(&world.maintenance);
         let (_, assessment) = self.evaluator.evaluate(snapshot);
         Some(assessment)
     }
@@ -123,15 +119,11 @@ fn describe(at: &Loop, cable: usize, link: &LinkAssessment) -> String {
     let reason = link.reasons.worst().map_or("none", |(reason, _)| reason.label());
     let known = &at.world.cell.cables[cable];
     let last = known.truth.last.filter(|(_, when)| at.now - when < CONTEXT);
-    let worst = known.steady[0].max(known.steady[1]);
-    let before = match last {
-        Some((event, _)) => format!("after {}", event.label()),
-        None => "without an event".to_owned(),
-    };
-    if worst >= MARGINAL[0].0 {
-        format!("{reason}, {before}, at {worst} of the limit")
-    } else {
-        format!("{reason}, {before}")
+    let before =
+        last.map_or("without an event".into(), |(event, _)| format!("after {}", event.label()));
+    match class(known).as_str() {
+        BELOW => format!("{reason}, {before}"),
+        worst => format!("{reason}, {before}, at {worst} of the limit"),
     }
 }
 
@@ -144,7 +136,6 @@ fn long(seed: u64, number: u64, days: f64, interval: u32, limits: &LimitTable) -
     let mut at = Loop::new(world, limits);
     let mut cables = vec![Seen::default(); CABLES];
     let mut unknown = 0_u64;
-    let mut shown_flaps = [0_u32; CABLES];
     while at.now < days * DAY {
         let Some(assessment) = at.step() else { continue };
         tally.evaluations += assessment.links.len() as u64;
@@ -154,7 +145,7 @@ fn long(seed: u64, number: u64, days: f64, interval: u32, limits: &LimitTable) -
             unknown += u64::from(link.verdict == Verdict::Unknown);
             let flaps = link.outages.flaps;
             // After a restart of the exporter it counts from 0.
-            shown_flaps[cable] += flaps.checked_sub(known.flaps).unwrap_or(flaps);
+            tally.counted_flaps += u64::from(flaps.checked_sub(known.flaps).unwrap_or(flaps));
             known.flaps = flaps;
             judge(&at, number, cable, link, known, &mut tally);
             let truth = &at.world.cell.cables[cable].truth;
@@ -175,7 +166,6 @@ fn long(seed: u64, number: u64, days: f64, interval: u32, limits: &LimitTable) -
     }
     tally.unknown_seconds = unknown * u64::from(interval);
     tally.flaps = at.world.flaps;
-    tally.counted_flaps = shown_flaps.iter().map(|it| u64::from(*it)).sum();
     for cable in &at.world.cell.cables {
         tally.classes.entry(class(cable)).or_default().cable_seconds += seconds;
     }
@@ -198,20 +188,24 @@ fn judge(
     }
     let state = &at.world.cell.cables[cable];
     let truth = &state.truth;
-    let until = if now == Verdict::Bad { truth.bad_until } else { truth.watch_until };
+    let is_bad = now == Verdict::Bad;
+    let until = if is_bad { truth.bad_until } else { truth.watch_until };
     if now > before {
         if at.now > until {
             known.was_false = true;
             let text = describe(at, cable, link);
             let of = tally.classes.entry(class(state)).or_default();
-            *(if now == Verdict::Bad { &mut of.false_bad } else { &mut of.false_watch }) += 1;
-            let counts =
-                if now == Verdict::Bad { &mut tally.false_bad } else { &mut tally.false_watch };
+            let (of_class, counts) = if is_bad {
+                (&mut of.false_bad, &mut tally.false_bad)
+            } else {
+                (&mut of.false_watch, &mut tally.false_watch)
+            };
+            *of_class += 1;
             *counts.entry(text.clone()).or_default() += 1;
             #[expect(clippy::cast_sign_loss, reason = "no time is below zero")]
             tally.examples.push((cell, at.now as u64, cable, format!("{}: {text}", now.label())));
         }
-    } else if now == Verdict::Bad && !known.was_false && !known.is_stale && at.now > until + STALE {
+    } else if is_bad && !known.was_false && !known.is_stale && at.now > until + STALE {
         known.is_stale = true;
         *tally.stale_bad.entry(describe(at, cable, link)).or_default() += 1;
     }
@@ -223,9 +217,6 @@ struct Watched {
     planted: f64,
     began: f64,
     cause: usize,
-    /// The second advice is awaited.
-    retried: bool,
-    kind: Kind,
     trial: Trial,
 }
 
@@ -288,7 +279,7 @@ fn plant(world: &mut World, cell: u64, generation: usize, interval: u32) -> Vec<
             first_right: None,
             second_right: None,
         };
-        faults.push(Watched { cable, planted, began, cause, retried: false, kind, trial });
+        faults.push(Watched { cable, planted, began, cause, trial });
     }
     faults
 }
@@ -298,14 +289,8 @@ fn cause_of(world: &mut World, kind: Kind) -> usize {
     if matches!(kind, Kind::Errors(_, true)) {
         return 1;
     }
-    let mut left = world.rng.next_f64();
-    CAUSES
-        .iter()
-        .position(|(_, _, share, _)| {
-            left -= share;
-            left < 0.0
-        })
-        .unwrap_or(0)
+    let shares = CAUSES.iter().enumerate().map(|(nth, (_, _, share, _))| (nth, *share));
+    share(&mut world.rng, shares).unwrap_or(0)
 }
 
 /// Adds what a sweep says of a cable with a fault.
@@ -338,29 +323,19 @@ fn observe(
         let has_powers = !world.cell.cables[fault.cable].optics.unreported;
         trial.has_powers = has_powers && world.cell.generation.reports;
     }
-    // The technician comes when the cable is bad.
-    if trial.cause.is_none()
-        || trial.second_right.is_some()
-        || !matches!(fault.kind, Kind::Errors(..))
-    {
+    if trial.cause.is_none() || trial.second_right.is_some() {
         return;
     }
-    let Some(advice) = link.repair.filter(|_| is_due(fault, link, now)) else { return };
+    // The technician comes when the cable is bad, and again once the link was measured again.
+    let again = trial.first_right.is_some();
+    let due = fault.planted + if again { VISIT + 4.0 * 3600.0 } else { 8.0 * 3600.0 };
+    let is_due = link.verdict == Verdict::Bad && now >= due;
+    let advice = link.repair.filter(|repair| is_due && *repair != Repair::None);
+    let Some(advice) = advice else { return };
     let right = visit(world, fault.cable, CAUSES[fault.cause].0, advice, now + 1.0);
-    if fault.retried {
-        fault.trial.second_right = Some(right);
+    if again {
+        trial.second_right = Some(right);
     } else {
-        fault.trial.first_right = Some(right);
-        fault.retried = true;
-        if right {
-            fault.trial.second_right = Some(true);
-        }
+        (trial.first_right, trial.second_right) = (Some(right), right.then_some(true));
     }
-}
-
-/// Whether a technician acts on the advice now: at the first time, and again once the link was measured again.
-fn is_due(fault: &Watched, link: &LinkAssessment, now: f64) -> bool {
-    let is_advice = link.repair.is_some_and(|repair| repair != Repair::None);
-    let due = fault.planted + if fault.retried { VISIT + 4.0 * 3600.0 } else { 8.0 * 3600.0 };
-    link.verdict == Verdict::Bad && is_advice && now >= due
 }

@@ -183,8 +183,8 @@ impl Kind {
                 }
                 return at + 360.0;
             }
-            Kind::Hot => world.at(at, Action::Hot(cable, side, true)),
-            Kind::Dark => world.at(at, Action::Dark(cable, side, true)),
+            Kind::Hot => world.at(at, Action::Hot(cable, side)),
+            Kind::Dark => world.at(at, Action::Dark(cable, side)),
         }
         at
     }

@@ -1,7 +1,6 @@
 //! What happens in a cell, and what a sweep of the exporter reads of it.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -27,28 +26,6 @@ use crate::rates::LOST_READING;
 /// The exporter reads details at this interval by default.
 const DETAILS: f64 = 120.0;
 
-/// An action at a second; ties are in the order in which they were scheduled.
-#[derive(Clone, Copy, Debug)]
-struct Timed(f64, u64, Action);
-
-impl PartialEq for Timed {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for Timed {}
-impl PartialOrd for Timed {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Timed {
-    /// The earliest is the greatest: `BinaryHeap` returns it first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.0.total_cmp(&self.0).then(other.1.cmp(&self.1))
-    }
-}
-
 /// A cell with its future.
 #[derive(Debug)]
 pub struct World {
@@ -66,7 +43,9 @@ pub struct World {
     pub restarted: bool,
     /// The number of true flaps so far, by cable, and of those that some reading can show.
     pub flaps: u64,
-    future: BinaryHeap<Timed>,
+    /// By the bits of the second, which are in the order of seconds from 0 on; ties are in the order in which they were
+    /// scheduled.
+    future: BTreeMap<(u64, u64), Action>,
     scheduled: u64,
     /// A discovery is due before the next sweep.
     pub(crate) discover: bool,
@@ -98,7 +77,7 @@ impl World {
             gap_until: 0.0,
             restarted: false,
             flaps: 0,
-            future: BinaryHeap::new(),
+            future: BTreeMap::new(),
             scheduled: 0,
             discover: false,
             configured_from: 0.0,
@@ -120,21 +99,20 @@ impl World {
     /// Schedules an action.
     pub fn at(&mut self, second: f64, action: Action) {
         self.scheduled += 1;
-        self.future.push(Timed(second, self.scheduled, action));
+        self.future.insert((second.to_bits(), self.scheduled), action);
     }
 
     /// Lets everything happen until a moment.
     pub fn advance(&mut self, until: f64) {
-        while let Some(Timed(second, _, action)) = self.future.peek().copied() {
+        while let Some(next) = self.future.first_entry() {
+            let second = f64::from_bits(next.key().0);
             if second > until {
                 break;
             }
-            self.future.pop();
+            let action = next.remove();
             self.apply(second, action);
         }
-        for cable in 0..self.cell.cables.len() {
-            self.cell.grow(cable, until, &mut self.rng);
-        }
+        self.grow_all(until);
     }
 
     /// What is true of every cable at the moment of a sweep.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::percent;
-use crate::rates::{Event, MARGINAL, Per, RATES};
+use crate::rates::{MARGINAL, RATES};
 
 pub(super) fn definitions(page: &mut String) {
     page.push_str(
@@ -33,16 +33,13 @@ pub(super) fn rates(page: &mut String) {
         "## Simulated events\n\n| event | events per day | per | what | source |\n|---|---|---|---|---|\n",
     );
     for rate in RATES {
-        let unit = match rate.per {
-            Per::Fabric => "fabric of 36 cables",
-            other => other.unit().trim_end_matches("-day"),
-        };
         let _ = writeln!(
             page,
-            "| {} | {} | {unit} | {} | {} |",
+            "| {} | {} | {} | {} | {} |",
             rate.event.label(),
             plain(rate.per_day),
-            Event::help(rate.event),
+            rate.per.label(),
+            rate.event.help(),
             rate.source
         );
     }
