@@ -136,14 +136,10 @@ pub struct Cell {
     pub cleared_every: Option<f64>,
 }
 
-/// From 0 to 1, not 0.
-fn open(rng: &mut Rng) -> f64 {
-    1.0 - rng.next_f64()
-}
-
 /// An exponentially distributed number with mean 1.
 pub fn exponential(rng: &mut Rng) -> f64 {
-    -open(rng).ln()
+    // The logarithm is not of 0.
+    -(1.0 - rng.next_f64()).ln()
 }
 
 /// A number between two, with an even distribution.
@@ -200,13 +196,13 @@ impl Cell {
             };
             cell.add_node(nth, ports as u8, rng);
         }
-        for (spine, leaf, trunk) in (0..SPINES)
-            .flat_map(|spine| (0..LEAVES).map(move |leaf| (spine, leaf)))
-            .flat_map(|(spine, leaf)| (0..TRUNKS).map(move |trunk| (spine, leaf, trunk)))
-        {
-            let up = cell.port(spine, leaf * TRUNKS + trunk + 1);
-            let down = cell.port(SPINES + leaf, spine * TRUNKS + trunk + 1);
-            cell.add_cable([up, down], Width::X4, marginal, rng);
+        for spine in 0..SPINES {
+            for downlink in 0..LEAVES * TRUNKS {
+                let (leaf, trunk) = (downlink / TRUNKS, downlink % TRUNKS);
+                let up = cell.port(spine, downlink + 1);
+                let down = cell.port(SPINES + leaf, spine * TRUNKS + trunk + 1);
+                cell.add_cable([up, down], Width::X4, marginal, rng);
+            }
         }
         for leaf in 0..LEAVES {
             for host in 0..HOSTS {

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use ib_mad::label::grouped;
+
 use crate::bounds::poisson_upper;
 use crate::devices::GENERATIONS;
 use crate::plot::{self, Curve};
@@ -64,16 +66,7 @@ fn per_million(count: f64, days: f64) -> f64 {
 /// A number with three digits or none behind the point.
 fn number(value: f64) -> String {
     match value {
-        _ if value >= 10_000.0 => {
-            let digits = format!("{value:.0}");
-            let (head, tail) = digits.split_at(digits.len() - 3);
-            if head.len() > 3 {
-                let (millions, head) = head.split_at(head.len() - 3);
-                format!("{millions},{head},{tail}")
-            } else {
-                format!("{head},{tail}")
-            }
-        }
+        _ if value >= 10_000.0 => grouped(format!("{value:.0}")),
         _ if value >= 10.0 => format!("{value:.0}"),
         _ if value >= 0.1 => format!("{value:.1}"),
         _ if value > 0.0 => format!("{value:.1e}"),
@@ -99,32 +92,52 @@ fn due(trial: &Trial) -> Option<u32> {
     if KINDS[trial.kind].2 { trial.bad } else { trial.watch }
 }
 
-/// How many of some times are known and no later than a limit.
-fn within(times: &[Option<u32>], limit: f64) -> u64 {
-    times.iter().filter(|time| time.is_some_and(|time| f64::from(time) <= limit)).count() as u64
-}
+/// When faults were found, in seconds since they began; `None` for those that were not.
+struct Times(Vec<Option<u32>>);
 
-/// The time by which this share was found.
-fn quantile(times: &[Option<u32>], share: f64) -> String {
-    let mut found: Vec<f64> =
-        times.iter().map(|time| time.map_or(f64::INFINITY, f64::from)).collect();
-    found.sort_by(f64::total_cmp);
-    #[expect(clippy::cast_sign_loss, reason = "a share of a length")]
-    let nth = ((found.len() as f64 * share).ceil() as usize).clamp(1, found.len().max(1)) - 1;
-    match found.get(nth) {
-        Some(seconds) if seconds.is_finite() => time(*seconds),
-        _ => "–".to_owned(),
+impl Times {
+    /// Those of the trials that fit.
+    fn of(
+        tally: &Tally,
+        fits: impl Fn(&Trial) -> bool,
+        found: impl Fn(&Trial) -> Option<u32>,
+    ) -> Times {
+        Times(tally.trials.iter().filter(|trial| fits(trial)).map(found).collect())
+    }
+
+    /// How many were found within so many seconds.
+    fn within(&self, limit: f64) -> u64 {
+        self.0.iter().flatten().filter(|time| f64::from(**time) <= limit).count() as u64
+    }
+
+    fn share(&self, limit: f64) -> f64 {
+        self.within(limit) as f64 / self.0.len().max(1) as f64
+    }
+
+    fn percent(&self, limit: f64) -> String {
+        percent(self.share(limit))
+    }
+
+    /// The time by which this share was found.
+    fn quantile(&self, share: f64) -> String {
+        let mut found: Vec<u32> = self.0.iter().flatten().copied().collect();
+        found.sort_unstable();
+        #[expect(clippy::cast_sign_loss, reason = "a share of a length")]
+        let nth = (self.0.len() as f64 * share).ceil() as usize;
+        let time_of = |seconds: &u32| time(f64::from(*seconds));
+        found.get(nth.saturating_sub(1)).map_or("–".to_owned(), time_of)
+    }
+
+    /// The share that was found by time, in minutes.
+    fn curve(&self, name: &str) -> Curve {
+        let steps = (0..=60).map(|step| 1440_f64.powf(f64::from(step) / 60.0));
+        (name.to_owned(), steps.map(|minutes| (minutes, self.share(minutes * 60.0))).collect())
     }
 }
 
-/// The share that was found by time, in minutes.
-fn curve(name: &str, times: &[Option<u32>]) -> Curve {
-    let steps = (0..=60).map(|step| 1440_f64.powf(f64::from(step) / 60.0));
-    let all = times.len().max(1) as f64;
-    (
-        name.to_owned(),
-        steps.map(|minutes| (minutes, within(times, minutes * 60.0) as f64 / all)).collect(),
-    )
+/// The kind of fault that the targets are about.
+fn twice() -> usize {
+    KINDS.iter().position(|(_, name, _)| *name == "BER 2x").unwrap_or_default()
 }
 
 impl Report<'_> {
@@ -140,13 +153,13 @@ impl Report<'_> {
     }
 
     /// The trials of a kind at an interval; of all generations, or of one.
-    fn times(&self, kind: usize, interval: u32, generation: Option<usize>) -> Vec<Option<u32>> {
-        let is = |trial: &&Trial| {
+    fn times(&self, kind: usize, interval: u32, generation: Option<usize>) -> Times {
+        let fits = |trial: &Trial| {
             trial.kind == kind
                 && trial.interval == interval
                 && generation.is_none_or(|generation| trial.generation == generation)
         };
-        self.tally.trials.iter().filter(is).map(due).collect()
+        Times::of(self.tally, fits, due)
     }
 
     /// The interval of the tables with one: the shortest, which is the default.
@@ -193,7 +206,7 @@ impl Report<'_> {
         let shown = ["BER 1.5x", "BER 2x", "BER 3x", "BER 5x", "BER 10x", "BER 100x"];
         let kinds = KINDS.iter().enumerate().filter(|(_, (_, name, _))| shown.contains(name));
         let curves: Vec<Curve> = kinds
-            .map(|(kind, (_, name, _))| curve(name, &self.times(kind, self.interval(), None)))
+            .map(|(kind, (_, name, _))| self.times(kind, self.interval(), None).curve(name))
             .collect();
         plot::found_by_time(
             "Faults with the verdict bad, by time since they began; all speeds",
@@ -202,11 +215,9 @@ impl Report<'_> {
     }
 
     fn speed_plot(&self) -> String {
-        let Some(kind) = KINDS.iter().position(|(_, name, _)| *name == "BER 2x") else {
-            return String::new();
-        };
-        let curves: Vec<Curve> = (0..GENERATIONS.len())
-            .map(|nth| curve(GENERATIONS[nth].name, &self.times(kind, self.interval(), Some(nth))))
+        let times = |nth| self.times(twice(), self.interval(), Some(nth));
+        let curves: Vec<Curve> = (GENERATIONS.iter().enumerate())
+            .map(|(nth, generation)| times(nth).curve(generation.name))
             .collect();
         plot::found_by_time("Twice the limit: verdict bad, by time and speed", &curves)
     }
@@ -269,29 +280,22 @@ impl Report<'_> {
                 upper <= target,
             );
         }
-        let twice = KINDS.iter().position(|(_, name, _)| *name == "BER 2x").unwrap_or_default();
-        let times = self.times(twice, self.interval(), None);
-        let found = within(&times, TEN_MINUTES);
-        let share = found as f64 / times.len().max(1) as f64;
+        let interval = self.interval();
+        let times = self.times(twice(), interval, None);
         row(
-            &format!(
-                "`bad` within 10 minutes at twice the limit, a sweep every {} s",
-                self.interval()
-            ),
+            &format!("`bad` within 10 minutes at twice the limit, a sweep every {interval} s"),
             "at least 99%".into(),
-            percent(share),
-            share >= RECALL,
+            times.percent(TEN_MINUTES),
+            times.share(TEN_MINUTES) >= RECALL,
         );
-        let flaps: Vec<Option<u32>> = (tally.trials.iter())
-            .filter(|trial| KINDS[trial.kind].1.starts_with("flap of"))
-            .map(due)
-            .collect();
-        let found = within(&flaps, 3600.0);
+        let is_flap = |trial: &Trial| KINDS[trial.kind].1.starts_with("flap of");
+        let flaps = Times::of(tally, is_flap, due);
+        let (found, all) = (flaps.within(3600.0), flaps.0.len());
         row(
             "`watch` after a flap that a counter recorded",
             "100%".into(),
-            format!("{} of {}", found, flaps.len()),
-            found == flaps.len() as u64,
+            format!("{found} of {all}"),
+            found == all as u64,
         );
         for (has_powers, which) in [(true, "with"), (false, "without")] {
             let share = self.helped_by_shares(has_powers, |trial| trial.first_right);
@@ -302,21 +306,16 @@ impl Report<'_> {
                 share >= FIRST_RIGHT,
             );
         }
-        let twice: Vec<&Trial> = tally
-            .trials
-            .iter()
-            .filter(|it| it.kind == twice && it.interval == self.interval())
-            .collect();
-        let watched: Vec<Option<u32>> = twice.iter().map(|trial| trial.watch).collect();
-        let share = |times, limit| percent(within(times, limit) as f64 / times.len().max(1) as f64);
+        let is_twice = |trial: &Trial| trial.kind == twice() && trial.interval == interval;
+        let watched = Times::of(tally, is_twice, |trial| trial.watch);
         let _ = writeln!(
             page,
             "\nFew false alarms and fast detection near the limit [exclude each other](#detection): at twice the limit a \
              link at NDR has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter avoids false `bad`, and \
              reports `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
              {}.\n",
-            share(&watched, TEN_MINUTES),
-            share(&watched, 3600.0)
+            watched.percent(TEN_MINUTES),
+            watched.percent(3600.0)
         );
     }
 

@@ -122,25 +122,19 @@ impl Others {
         let known = &cell.cables[cable];
         let ends = known.ends.map(|end| &self.ports[end]);
         let any = ends.iter().any(|kept| kept.last_symbol.is_some_and(|at| now - at < PART));
-        let hourly = |kept: &Kept| {
-            kept.symbols[..HOUR].iter().fold(0, |sum: u64, it| sum.saturating_add(*it)) > 120
-        };
+        let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
+        let hourly = |kept: &Kept| sum(&kept.symbols[..HOUR]) > 120;
+        let by_hour = ends.iter().any(|kept| hourly(kept));
         let grew = |kept: &Kept, nth: usize| kept.current[nth] > 0;
         let host_on = known.to_host && cell.has_both_nodes(cable);
         let is_down = !known.up || now < known.active_at;
-        let sentinel = host_on
-            && (is_down
-                || grew(ends[1], 1)
-                || grew(ends[1], 4)
-                || grew(ends[1], 5)
-                || hourly(ends[1]));
+        let is_fatal = [1, 4, 5].into_iter().any(|nth| grew(ends[1], nth));
+        let sentinel = host_on && (is_down || is_fatal || hourly(ends[1]));
         // UFM compares at its own readings.
         let bits = cell.bytes_per_second(cable) * 8.0;
         if now % PART < 15.0 && cell.generation.speed == Speed::Ndr {
             let over = |kept: &Kept, parts: usize, ratio: f64| {
-                let errors = kept.symbols[1..=parts.min(LONG - 1)]
-                    .iter()
-                    .fold(0_u64, |sum, it| sum.saturating_add(*it));
+                let errors = sum(&kept.symbols[1..=parts.min(LONG - 1)]);
                 let seconds = if parts == SHORT { 720.0 } else { 7500.0 };
                 errors as f64 > bits * seconds * ratio
             };
@@ -156,8 +150,6 @@ impl Others {
         }
         let gpud = self.gpud(cable, host_on, is_down, now);
         let [pdr, drops] = self.ufm[cable];
-        let ends = known.ends.map(|end| &self.ports[end]);
-        let by_hour = ends.iter().any(|kept| hourly(kept));
         [any, by_hour, sentinel, gpud, pdr, drops]
     }
 

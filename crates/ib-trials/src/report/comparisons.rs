@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, TEN_MINUTES, due, number, per_million, percent, quantile, within};
+use super::{Report, TEN_MINUTES, Times, due, number, per_million};
 use crate::bounds::poisson_upper;
 use crate::schedule::DAY;
 use crate::score::{Tally, Trial};
@@ -22,18 +22,10 @@ impl Report<'_> {
              |---|---|---|---|---|---|---|---|---|---|\n",
         );
         for (settings, tally) in &self.variants {
-            let of = |wanted: &str| -> Vec<&Trial> {
-                tally.trials.iter().filter(|trial| KINDS[trial.kind].1 == wanted).collect()
-            };
-            let twice = of("BER 2x");
-            let [watch, bad] = [
-                twice.iter().map(|trial| trial.watch).collect::<Vec<_>>(),
-                twice.iter().map(|trial| trial.bad).collect(),
-            ];
-            let five: Vec<Option<u32>> = of("BER 5x").iter().map(|trial| trial.bad).collect();
-            let share = |times: &[Option<u32>], limit| {
-                percent(within(times, limit) as f64 / times.len().max(1) as f64)
-            };
+            let is = |trial: &Trial, name: &str| KINDS[trial.kind].1 == name;
+            let watch = Times::of(tally, |trial| is(trial, "BER 2x"), |trial| trial.watch);
+            let bad = Times::of(tally, |trial| is(trial, "BER 2x"), |trial| trial.bad);
+            let five = Times::of(tally, |trial| is(trial, "BER 5x"), |trial| trial.bad);
             let (days, bads) = (tally.cable_days(), Tally::sum(&tally.false_bad));
             let _ = writeln!(
                 page,
@@ -44,11 +36,11 @@ impl Report<'_> {
                 number(per_million(bads as f64, days)),
                 number(per_million(poisson_upper(bads), days)),
                 number(per_million(Tally::sum(&tally.false_watch) as f64, days)),
-                share(&watch, TEN_MINUTES),
-                share(&bad, TEN_MINUTES),
-                share(&bad, 3600.0),
-                share(&bad, DAY),
-                quantile(&five, 0.5)
+                watch.percent(TEN_MINUTES),
+                bad.percent(TEN_MINUTES),
+                bad.percent(3600.0),
+                bad.percent(DAY),
+                five.quantile(0.5)
             );
         }
         page.push('\n');
@@ -66,16 +58,8 @@ impl Report<'_> {
              |---|---|---|---|---|---|\n",
         );
         for (name, tally) in &self.defects {
-            let of = |wanted: &str| -> Vec<Option<u32>> {
-                tally
-                    .trials
-                    .iter()
-                    .filter(|trial| KINDS[trial.kind].1.starts_with(wanted))
-                    .map(due)
-                    .collect()
-            };
-            let share = |times: &[Option<u32>]| {
-                percent(within(times, 3600.0) as f64 / times.len().max(1) as f64)
+            let of = |wanted: &str| {
+                Times::of(tally, |trial| KINDS[trial.kind].1.starts_with(wanted), due)
             };
             let (errors, flaps) = (of("BER 10x"), of("flap of"));
             let _ = writeln!(
@@ -83,9 +67,9 @@ impl Report<'_> {
                 "| {name} | {} | {} | {} | {} | {} |",
                 number(per_million(Tally::sum(&tally.false_bad) as f64, tally.cable_days())),
                 number(per_million(Tally::sum(&tally.false_watch) as f64, tally.cable_days())),
-                share(&errors),
-                share(&flaps),
-                quantile(&errors, 0.5)
+                errors.percent(3600.0),
+                flaps.percent(3600.0),
+                errors.quantile(0.5)
             );
         }
         page.push('\n');

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 
-use super::{RECALL, Report, TEN_MINUTES, number, percent, quantile, time, within};
+use super::{RECALL, Report, TEN_MINUTES, Times, number, percent, time, twice};
 use crate::bounds::share_lower;
 use crate::devices::GENERATIONS;
 use crate::optimum::{least_false_alarms, shortest_mean};
@@ -24,21 +24,19 @@ impl Report<'_> {
         for (kind, (_, name, is_bad)) in KINDS.iter().enumerate() {
             for &interval in &self.settings.trial_intervals {
                 let times = self.times(kind, interval, None);
-                let (all, due) = (times.len() as u64, if *is_bad { "bad" } else { "watch" });
+                let (all, due) = (times.0.len() as u64, if *is_bad { "bad" } else { "watch" });
                 if all == 0 {
                     continue;
                 }
-                let share = |limit: f64| percent(within(&times, limit) as f64 / all as f64);
-                let lower = share_lower(within(&times, 86_400.0), all);
                 let _ = writeln!(
                     page,
                     "| {name} | {interval} s | `{due}` | {all} | {} | {} | {} ({}) | {} | {} |",
-                    share(TEN_MINUTES),
-                    share(3600.0),
-                    share(86_400.0),
-                    percent(lower),
-                    quantile(&times, 0.5),
-                    quantile(&times, 0.95)
+                    times.percent(TEN_MINUTES),
+                    times.percent(3600.0),
+                    times.percent(DAY),
+                    percent(share_lower(times.within(DAY), all)),
+                    times.quantile(0.5),
+                    times.quantile(0.95)
                 );
             }
         }
@@ -53,21 +51,17 @@ impl Report<'_> {
         page.push_str(&"---|".repeat(Rule::ALL.len()));
         page.push('\n');
         for (kind, (_, name, _)) in KINDS.iter().enumerate() {
-            let trials: Vec<&Trial> =
-                self.tally.trials.iter().filter(|trial| trial.kind == kind).collect();
-            if trials.is_empty() {
+            if self.tally.trials.iter().all(|trial| trial.kind != kind) {
                 continue;
             }
             let _ = write!(page, "| {name} |");
             for rule in Rule::ALL {
-                let is_judged = |trial: &&&Trial| {
-                    !rule.is_for_ndr() || GENERATIONS[trial.generation].speed == Speed::Ndr
+                let is_judged = |trial: &Trial| {
+                    let is_ndr = GENERATIONS[trial.generation].speed == Speed::Ndr;
+                    trial.kind == kind && (is_ndr || !rule.is_for_ndr())
                 };
-                let judged = trials.iter().filter(is_judged);
-                let found: Vec<Option<u32>> =
-                    judged.map(|trial| trial.others[rule as usize]).collect();
-                let share = within(&found, 86_400.0) as f64 / found.len().max(1) as f64;
-                let _ = write!(page, " {} |", percent(share));
+                let found = Times::of(self.tally, is_judged, |it| it.others[rule as usize]);
+                let _ = write!(page, " {} |", found.percent(DAY));
             }
             page.push('\n');
         }
@@ -96,34 +90,29 @@ impl Report<'_> {
              | speed | errors in 10 min at the limit | `bad` in 10 min | 1 h | 3 h | 24 h | mean | best possible from 0.9x | from 1x | false alarms a day if 99% in 10 min |\n\
              |---|---|---|---|---|---|---|---|---|---|\n",
         );
-        if let Some(kind) = KINDS.iter().position(|(_, name, _)| *name == "BER 2x") {
-            for (nth, generation) in GENERATIONS.iter().enumerate() {
-                let times = self.times(kind, self.interval(), Some(nth));
-                let all = times.len().max(1) as f64;
-                let share = |limit: f64| percent(within(&times, limit) as f64 / all);
-                // Those that were not found count as found at the end.
-                let sum: f64 = times.iter().map(|time| time.map_or(DAY, f64::from)).sum();
-                let limits =
-                    ib_health::LimitTable::default().limits(generation.speed, generation.fec);
-                let bits = bytes_per_second(Width::X4, generation.speed) as f64 * 8.0;
-                let rate = bits * f64::from(limits.symbol);
-                let best = |times: f64| time(shortest_mean(times * rate, 2.0 * rate, 1e6 * DAY));
-                let least = least_false_alarms(0.9 * rate, 2.0 * rate, TEN_MINUTES, RECALL);
-                let _ = writeln!(
-                    page,
-                    "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-                    generation.name,
-                    number(rate * TEN_MINUTES),
-                    share(TEN_MINUTES),
-                    share(3600.0),
-                    share(10_800.0),
-                    share(DAY),
-                    time(sum / all),
-                    best(0.9),
-                    best(1.0),
-                    number(least * DAY / TEN_MINUTES)
-                );
-            }
+        for (nth, generation) in GENERATIONS.iter().enumerate() {
+            let times = self.times(twice(), self.interval(), Some(nth));
+            // Those that were not found count as found at the end.
+            let sum: f64 = times.0.iter().map(|time| time.map_or(DAY, f64::from)).sum();
+            let limits = ib_health::LimitTable::default().limits(generation.speed, generation.fec);
+            let bits = bytes_per_second(Width::X4, generation.speed) as f64 * 8.0;
+            let rate = bits * f64::from(limits.symbol);
+            let best = |times: f64| time(shortest_mean(times * rate, 2.0 * rate, 1e6 * DAY));
+            let least = least_false_alarms(0.9 * rate, 2.0 * rate, TEN_MINUTES, RECALL);
+            let _ = writeln!(
+                page,
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                generation.name,
+                number(rate * TEN_MINUTES),
+                times.percent(TEN_MINUTES),
+                times.percent(3600.0),
+                times.percent(10_800.0),
+                times.percent(DAY),
+                time(sum / times.0.len().max(1) as f64),
+                best(0.9),
+                best(1.0),
+                number(least * DAY / TEN_MINUTES)
+            );
         }
     }
 
