@@ -75,52 +75,42 @@ fn version(text: &str) -> Option<[u32; 3]> {
 impl DeviceModel {
     /// Reads a row. The tests check that each can be read.
     fn parse(row: &'static str) -> Option<DeviceModel> {
-        let columns: Vec<&str> = row.split('\t').collect();
-        let [
+        let mut columns = row.split('\t');
+        let mut next = || columns.next();
+        let counter = |name| TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter);
+        let (name, kind) = (next()?, NodeKind::from_label(next()?)?);
+        let mut ids = list(next()?).map(str::parse);
+        let mut model = DeviceModel {
             name,
             kind,
-            ids,
-            fastest,
-            widths,
-            mask,
-            mask2,
-            tick,
-            options,
-            unused64,
-            firmware,
-            features,
-        ] = columns[..]
-        else {
-            return None;
-        };
-        let kinds = [NodeKind::Ca, NodeKind::Switch, NodeKind::Router];
-        let counter = |name| TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter);
-        let has = |feature| list(features).any(|of| of == feature);
-        let mut ids = list(ids).map(str::parse);
-        Some(DeviceModel {
-            name,
-            kind: kinds.into_iter().find(|of| of.label() == kind)?,
             device_id: ids.next()?.ok()?,
             related_ids: ids.collect::<Result<_, _>>().ok()?,
-            fastest: Speed::from_label(fastest)?,
-            widths: widths.parse().ok()?,
+            fastest: Speed::from_label(next()?)?,
+            widths: next()?.parse().ok()?,
             performance: PmaCapabilities {
-                mask: number(mask)?.try_into().ok()?,
-                mask2: number(mask2)?.try_into().ok()?,
+                mask: number(next()?)?.try_into().ok()?,
+                mask2: number(next()?)?.try_into().ok()?,
             },
-            tick: list(tick).next().map(str::parse).transpose().ok()?,
-            options: number(options)?,
-            unused64: list(unused64).map(counter).collect::<Option<_>>()?,
-            details: has("details"),
-            fec: has("fec"),
-            benign: has("benign"),
-            vendor_class: match (has("general"), has("registers")) {
-                (_, true) => VendorClass::Registers,
-                (true, false) => VendorClass::General,
-                (false, false) => VendorClass::None,
-            },
-            firmware: version(firmware)?,
-        })
+            tick: list(next()?).next().map(str::parse).transpose().ok()?,
+            options: number(next()?)?,
+            unused64: list(next()?).map(counter).collect::<Option<_>>()?,
+            firmware: version(next()?)?,
+            details: false,
+            fec: false,
+            benign: false,
+            vendor_class: VendorClass::None,
+        };
+        for feature in list(next()?) {
+            match feature {
+                "details" => model.details = true,
+                "fec" => model.fec = true,
+                "benign" => model.benign = true,
+                "general" => model.vendor_class = VendorClass::General,
+                "registers" => model.vendor_class = VendorClass::Registers,
+                _ => return None,
+            }
+        }
+        Some(model)
     }
 
     /// The model with this name.

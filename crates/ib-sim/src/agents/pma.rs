@@ -25,35 +25,27 @@ const RESPONSE_TIME: u8 = 0x12;
 /// The counters of an attribute, and their fields.
 type Layout = Vec<(Counter, CounterField)>;
 
-/// The layouts of all models, by attribute. They are computed once: a sweep uses them a hundred thousand times.
-static LAYOUTS: LazyLock<Vec<[Layout; ATTRIBUTES.len()]>> =
-    LazyLock::new(|| MODELS.iter().map(|model| ATTRIBUTES.map(|it| layout(model, it))).collect());
+/// The layouts of all models. They are computed once: a sweep uses them a hundred thousand times.
+static LAYOUTS: LazyLock<Vec<Vec<(Attribute, Layout)>>> =
+    LazyLock::new(|| MODELS.iter().map(layouts).collect());
 
-/// The attributes with counters of the table. PortExtendedSpeedsCounters is computed instead.
-const ATTRIBUTES: [Attribute; 4] = [
-    Attribute::PortCounters,
-    Attribute::PortCountersExtended,
-    Attribute::PortRcvErrorDetails,
-    Attribute::PortXmitDiscardDetails,
-];
-
-fn layout(model: &DeviceModel, attribute: Attribute) -> Layout {
-    let places = TABLE.iter().flat_map(|row| row.fields.iter().map(|place| (row.counter, *place)));
-    places
-        .filter(|(_, place)| place.attribute == attribute)
-        .filter(|(_, place)| model.performance.meets(place.needs, model.options))
-        .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
-        .collect()
-}
-
-/// Whether a model has an attribute of counters.
-fn has(model: &DeviceModel, attribute: Attribute) -> bool {
-    match attribute {
+/// The attributes of a model with counters of the table. PortExtendedSpeedsCounters is computed instead.
+fn layouts(model: &DeviceModel) -> Vec<(Attribute, Layout)> {
+    let has = |attribute: &Attribute| match attribute {
         Attribute::PortCounters => true,
         Attribute::PortCountersExtended => model.performance.has_extended(),
         Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails => model.details,
-        Attribute::PortExtendedSpeedsCounters => model.fec,
-    }
+        Attribute::PortExtendedSpeedsCounters => false,
+    };
+    let layout = |attribute: Attribute| -> Layout {
+        let fields = TABLE.iter().flat_map(|row| row.fields.iter().map(|it| (row.counter, *it)));
+        fields
+            .filter(|(_, place)| place.attribute == attribute)
+            .filter(|(_, place)| model.performance.meets(place.needs, model.options))
+            .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
+            .collect()
+    };
+    Attribute::ALL.into_iter().filter(has).map(|it| (it, layout(it))).collect()
 }
 
 /// Fills in a response; the error is its status.
@@ -69,18 +61,18 @@ pub(super) fn fill(
         ClassPortInfo::new(model.performance, RESPONSE_TIME).encode(response);
         return Ok(());
     }
-    let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == id);
+    let layout = LAYOUTS[model.index()].iter().find(|(attribute, _)| *attribute as u16 == id);
     let is_known = match id {
         PortSamplesControl::ID => model.tick.is_some(),
         PortExtendedSpeedsCounters::ID => model.fec,
-        _ => counters.is_some_and(|index| has(model, ATTRIBUTES[index])),
+        _ => layout.is_some(),
     };
     if !is_known {
         return Err(status::UNSUPPORTED_ATTRIBUTE);
     }
     let mut ports = selected(simulation, at, request.port_select()).ok_or(status::INVALID_FIELD)?;
-    if let Some(index) = counters {
-        for (counter, place) in &LAYOUTS[model.index()][index] {
+    if let Some((_, layout)) = layout {
+        for (counter, place) in layout {
             let counts = ports.clone().map(|port| simulation.count(port, *counter));
             place.write(response, counts.fold(0, u64::saturating_add));
         }
@@ -100,7 +92,7 @@ pub(super) fn set(simulation: &mut Simulation, at: PortId, request: &Mad) -> boo
     let values: Vec<(Counter, u64)> = match request.attribute() {
         CounterSelect::ID => {
             // Counters that the model does not have do not change.
-            let layout = &LAYOUTS[model.index()][0];
+            let (_, layout) = &LAYOUTS[model.index()][0];
             let selected = CounterSelect::decode(request).counters();
             let place = |counter| layout.iter().find(|(of, _)| *of == counter);
             selected
@@ -153,7 +145,7 @@ fn selected(
 fn extended_speeds_counters(simulation: &Simulation, port: PortId) -> PortExtendedSpeedsCounters {
     let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let corrected = simulation.count(port, Counter::FecCorrectedSymbols);
-    let lanes = simulation.port(port).trained.map_or(1, |(width, _)| usize::from(width.lanes()));
+    let lanes = simulation.port(port).lanes();
     let mut counters = PortExtendedSpeedsCounters {
         // At the error ratios of a working link, a block with two wrong symbols is rare.
         port_corrected_blocks: narrow(corrected),

@@ -6,17 +6,17 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Speed;
 use ib_mad::register::{
-    ACCESS_REGISTER, BINS, FanLimits, FanSpeed, Fans, FecHistogram, LANES, LinkDown, Module,
+    ACCESS_REGISTER, BINS, FanLimits, FanSpeed, Fans, FecHistogram, LANES, Module,
     PhysicalStatistics, PowerSupplies, RegisterQuery, START, Temperature, Temperatures,
     Troubleshooting, monitor,
 };
 use ib_mad::vendor::{self, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
 
-use crate::device::{DeviceModel, VendorClass};
+use crate::device::VendorClass;
 use crate::net::{Net, NodeId, PortId};
 use crate::scenario::RegisterBehavior;
-use crate::simulation::{Simulation, lanes};
+use crate::simulation::Simulation;
 
 /// The register MGIR, and its part that GeneralInfo has, too. The exporter does not read it; mstflint does.
 const MGIR: u32 = 0x9020;
@@ -60,43 +60,42 @@ pub(super) fn fill(
     request: &Mad,
     response: &mut Mad,
 ) -> Result<(), u16> {
-    let net = simulation.net();
-    let model = net.node_of(at).model;
-    let behavior = simulation.node(net.port(at).node).registers;
-    let has_registers =
-        model.vendor_class == VendorClass::Registers && behavior != RegisterBehavior::Absent;
+    let node = simulation.net().port(at).node;
+    if simulation.net().node(node).model.vendor_class == VendorClass::None {
+        return Err(mad_status::UNSUPPORTED_ATTRIBUTE);
+    }
     match request.attribute() {
-        ClassPortInfo::ID if model.vendor_class != VendorClass::None => {
-            // BaseVersion and ClassVersion, where this class has its data.
-            response.put_be(vendor::VS_KEY, 2, 0x0101);
-            Ok(())
-        }
-        GeneralInfo::ID if model.vendor_class != VendorClass::None => {
-            general_info(simulation, net.port(at).node).encode(response);
-            Ok(())
-        }
-        ACCESS_REGISTER if has_registers && request.modifier() == MGIR => {
+        // BaseVersion and ClassVersion, where this class has its data.
+        ClassPortInfo::ID => response.put_be(vendor::VS_KEY, 2, 0x0101),
+        GeneralInfo::ID => general_info(simulation, node).encode(response),
+        ACCESS_REGISTER if has_registers(simulation, node) => {
+            if request.modifier() != MGIR {
+                let is_refused = simulation.node(node).registers == RegisterBehavior::Refused;
+                let query = register_of(request).filter(|_| !is_refused);
+                let query = query.ok_or(status::UNSUPPORTED_REGISTER)?;
+                return register(simulation, at, query, response);
+            }
             // The same as the first part of GeneralInfo.
-            general_info(simulation, net.port(at).node).encode(response);
+            general_info(simulation, node).encode(response);
             response.0.copy_within(vendor::DATA..vendor::DATA + MGIR_LEN, START);
             response.0[vendor::DATA..START].fill(0);
             response.0[START + MGIR_LEN..].fill(0);
-            Ok(())
         }
-        ACCESS_REGISTER if has_registers => {
-            let query = register_of(request).filter(|_| behavior != RegisterBehavior::Refused);
-            register(simulation, at, query.ok_or(status::UNSUPPORTED_REGISTER)?, response)
-        }
-        _ => Err(mad_status::UNSUPPORTED_ATTRIBUTE),
+        _ => return Err(mad_status::UNSUPPORTED_ATTRIBUTE),
     }
+    Ok(())
+}
+
+fn has_registers(simulation: &Simulation, node: NodeId) -> bool {
+    simulation.net().node(node).model.vendor_class == VendorClass::Registers
+        && simulation.node(node).registers != RegisterBehavior::Absent
 }
 
 fn general_info(simulation: &Simulation, node: NodeId) -> GeneralInfo {
     let about = simulation.net().node(node);
     let state = simulation.node(node);
     let uptime = simulation.now().since(state.booted).as_secs();
-    let registers = about.model.vendor_class == VendorClass::Registers
-        && state.registers != RegisterBehavior::Absent;
+    let registers = has_registers(simulation, node);
     let [major, minor, subminor] = about.model.firmware;
     let mut psid = [0; 16];
     let board = format!("MT_{:010}", about.device_id);
@@ -139,7 +138,9 @@ fn register(
             Temperature { degrees, high: 105 * 8, name, ..Temperature::default() }.encode(response);
         }
         RegisterQuery::Temperature(_) => return Err(status::BAD_PARAMETER),
-        RegisterQuery::LinkDown(number) => link_down(simulation, port(number)?).encode(response),
+        RegisterQuery::LinkDown(number) => {
+            simulation.port(port(number)?).last_down.encode(response);
+        }
         RegisterQuery::Troubleshooting(number) => {
             let port = simulation.port(port(number)?);
             // No signal from the remote side, or no module.
@@ -163,17 +164,6 @@ fn register(
         RegisterQuery::PowerSupplies => power_supplies(net.port(at).node).encode(response),
     }
     Ok(())
-}
-
-fn link_down(simulation: &Simulation, port: PortId) -> LinkDown {
-    let cause = simulation.port(port).down_cause;
-    LinkDown {
-        blame: cause.blame,
-        intent: cause.intent,
-        local_reason: cause.local_reason,
-        remote_reason: cause.remote_reason,
-        recovery_reason: 0,
-    }
 }
 
 /// The temperatures of a switch's modules: module n is that of port n + 1.
@@ -216,7 +206,7 @@ fn physical_statistics(simulation: &Simulation, port: PortId) -> PhysicalStatist
     let state = simulation.port(port);
     let now = simulation.now();
     let counted = state.physical.at(now);
-    let lanes = lanes(state.trained).min(LANES);
+    let lanes = state.lanes().min(LANES);
     let mut lane_errors = [0; LANES];
     lane_errors[..lanes].fill(whole(counted.raw / lanes as f64));
     if let Some(dirt) = state.dirt.filter(|dirt| usize::from(dirt.lane) < lanes) {
@@ -295,7 +285,7 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
         return Module { kind: 4, ..Module::default() };
     };
     let is_optical = is_optical(net, port, peer);
-    let fastest = fastest(net, port).min(fastest(net, peer));
+    let fastest = net.node_of(port).model.fastest.min(net.node_of(peer).model.fastest);
     let (identifier, part_number) = match (fastest, is_optical) {
         (Speed::Ndr | Speed::Xdr, true) => (8, "MFA7U10-H010"),
         (Speed::Ndr | Speed::Xdr, false) => (8, "MCP4Y10-N002"),
@@ -318,7 +308,7 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
         module.length_code |= 1 << 6;
     }
     if is_optical {
-        let lanes = state.trained.map_or(4, |_| lanes(state.trained));
+        let lanes = state.trained.map_or(4, |_| state.lanes());
         module.rx_power[..lanes].fill(POWER);
         if let Some(dirt) = state.dirt.filter(|dirt| usize::from(dirt.lane) < lanes) {
             let power = &mut module.rx_power[usize::from(dirt.lane)];
@@ -341,11 +331,6 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
             | monitor::BIAS;
     }
     module
-}
-
-fn fastest(net: &Net, port: PortId) -> Speed {
-    let model: &DeviceModel = net.node_of(port).model;
-    model.fastest
 }
 
 /// A text padded with blanks, as modules have it.

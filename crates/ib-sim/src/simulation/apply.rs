@@ -5,9 +5,10 @@ use crate::scenario::Action;
 use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
+use ib_mad::register::LinkDown;
 use ib_mad::{Lid, Moment};
 
-use super::physical_layer::DownCause;
+use super::physical_layer::{PEER_RESET, SIGNAL_LOST};
 use super::port::PortCounts;
 use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
 
@@ -137,7 +138,7 @@ impl Simulation {
             match (was, agreed) {
                 (Some(_), None) => {
                     let is_peer_off = self.port(end).cable.is_some_and(|far| !is_on(self, far));
-                    let cause = if is_peer_off { DownCause::PEER_RESET } else { DownCause::SIGNAL };
+                    let cause = if is_peer_off { PEER_RESET } else { SIGNAL_LOST };
                     self.take_link_down(end, cause);
                 }
                 (None, Some(_)) => {
@@ -167,7 +168,7 @@ impl Simulation {
     }
 
     /// A port loses its link: packets in transit are discarded.
-    fn take_link_down(&mut self, end: PortId, cause: DownCause) {
+    fn take_link_down(&mut self, end: PortId, cause: LinkDown) {
         let now = self.now;
         let counts_benign = self.net.node_of(end).model.benign;
         let port = self.port_mut(end);
@@ -176,7 +177,7 @@ impl Simulation {
         if port.trained_at == Some(now) {
             return;
         }
-        port.down_cause = cause;
+        port.last_down = cause;
         port.counts.add(Counter::LinkDowned, 1);
         if counts_benign || port.counts.load().xmit_packets > 0.0 {
             port.counts.add(Counter::XmitDiscards, LOST_WITH_A_LINK);

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub use physical_layer::Dirt;
-pub(crate) use physical_layer::lanes;
 pub use port::PortState;
 pub(crate) use subnet::{HopCounts, Subnet, follow_route};
 

@@ -2,7 +2,7 @@
 //! its module and its cable.
 
 use ib_mad::Moment;
-use ib_mad::rate::Width;
+use ib_mad::register::LinkDown;
 
 /// A dirty connector: light of one lane gets lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,23 +15,12 @@ pub struct Dirt {
     pub light: f64,
 }
 
-/// Why a link went down, in the codes of [`ib_mad::register::LinkDown`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DownCause {
-    pub blame: u8,
-    pub intent: u8,
-    pub local_reason: u8,
-    pub remote_reason: u8,
-}
-
-impl DownCause {
-    /// The signal is lost: block lock lost.
-    pub const SIGNAL: DownCause =
-        DownCause { blame: 1, intent: 2, local_reason: 3, remote_reason: 0 };
-    /// The device at the other end is reset.
-    pub const PEER_RESET: DownCause =
-        DownCause { blame: 2, intent: 2, local_reason: 32, remote_reason: 38 };
-}
+/// Why a link went down: the signal is lost (block lock lost).
+pub const SIGNAL_LOST: LinkDown =
+    LinkDown { blame: 1, intent: 2, local_reason: 3, remote_reason: 0, recovery_reason: 0 };
+/// Why a link went down: the device at the other end is reset.
+pub const PEER_RESET: LinkDown =
+    LinkDown { blame: 2, intent: 2, local_reason: 32, remote_reason: 38, recovery_reason: 0 };
 
 /// What a receiver counts per second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,9 +70,4 @@ impl PhysicalCounts {
     pub fn restart(&mut self, now: Moment) {
         *self = PhysicalCounts { changed: now, since: now, rates: self.rates, ..Self::default() };
     }
-}
-
-/// The lanes of a link.
-pub fn lanes(trained: Option<(Width, ib_mad::rate::Speed)>) -> usize {
-    trained.map_or(1, |(width, _)| width.lanes().into())
 }

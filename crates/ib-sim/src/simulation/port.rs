@@ -5,9 +5,10 @@ use crate::net::{Port, PortId};
 use ib_mad::counter::{COUNT, Counter};
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width, bytes_per_second};
+use ib_mad::register::LinkDown;
 use ib_mad::{Lid, Moment};
 
-use super::physical_layer::{Dirt, DownCause, PhysicalCounts};
+use super::physical_layer::{Dirt, PhysicalCounts};
 
 /// The present state of a port.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ pub struct PortState {
     /// The number in the serial number of its cable, the same at both ends.
     pub serial: u32,
     /// Why its link last went down.
-    pub down_cause: DownCause,
+    pub last_down: LinkDown,
     /// The fraction of its link's rate that an adapter receives.
     pub intake: f64,
     /// Its LID; that of a switch is on port 0.
@@ -59,7 +60,7 @@ impl PortState {
             module_temperature: None,
             physical: PhysicalCounts::default(),
             serial: built.cable.map_or(id, |far| id.min(far)).0,
-            down_cause: DownCause::default(),
+            last_down: LinkDown::default(),
             intake: 1.0,
             lid: Lid(0),
             counts,
@@ -74,6 +75,11 @@ impl PortState {
     /// The rate of its link, in bytes a second each way.
     pub fn bytes_per_second(&self) -> u64 {
         self.trained.map_or(0, |(width, speed)| bytes_per_second(width, speed))
+    }
+
+    /// The lanes of its link; 1 without a link.
+    pub fn lanes(&self) -> usize {
+        self.trained.map_or(1, |(width, _)| width.lanes().into())
     }
 
     /// Whether its link runs with Reed-Solomon forward error correction.

@@ -9,7 +9,7 @@ use ib_mad::Moment;
 use ib_mad::counter::Counter;
 use ib_mad::port_state::state;
 
-use super::physical_layer::{PhysicalRates, lanes};
+use super::physical_layer::PhysicalRates;
 use super::{Outdated, PortState, Simulation};
 
 /// The interval at which errors are drawn. They are also drawn at each change.
@@ -60,8 +60,7 @@ impl Simulation {
             let now = self.now;
             let state = &mut self.ports[port.0 as usize];
             let bits = bits_per_second(state);
-            let dirty =
-                state.dirt.map_or(0.0, |dirt| dirt.ratio * bits / lanes(state.trained) as f64);
+            let dirty = state.dirt.map_or(0.0, |dirt| dirt.ratio * bits / state.lanes() as f64);
             let lost = bits * state.bit_errors;
             let raw = if state.has_fec() { bits * raw(state.bit_errors) } else { lost };
             let corrected = if state.has_fec() { raw + dirty } else { 0.0 };
