@@ -125,8 +125,7 @@ impl World {
             }
             Action::Lanes(cable, width) => {
                 self.cell.cables[cable].trains_at = width;
-                let counted = [true; 2];
-                self.link_down(cable, now, 2.0, counted);
+                self.link_down(cable, now, 2.0, [true; 2]);
             }
             Action::Hot(cable, side) => self.cell.cables[cable].hot[side] = true,
             Action::Dark(cable, side) => self.cell.cables[cable].dark[side] = true,
@@ -142,7 +141,7 @@ impl World {
         if self.cell.nodes[node].away {
             return;
         }
-        for (cable, side) in self.cables_of(node) {
+        for (cable, side) in self.cell.cables_of(node) {
             self.cell.grow(cable, now, &mut self.rng);
             let far = self.cell.cables[cable].ends[1 - side];
             if self.cell.cables[cable].up {
@@ -156,12 +155,10 @@ impl World {
 
     fn node_up(&mut self, node: usize, now: f64) {
         self.cell.nodes[node].away = false;
-        for port in 0..self.cell.ports.len() {
-            if self.cell.ports[port].node == node {
-                self.cell.reset(port);
-            }
+        for port in self.cell.ports_of(node) {
+            self.cell.reset(port);
         }
-        for (cable, side) in self.cables_of(node) {
+        for (cable, side) in self.cell.cables_of(node) {
             self.cell.grow(cable, now, &mut self.rng);
             if !self.cell.has_both_nodes(cable) {
                 continue;
@@ -199,9 +196,7 @@ impl World {
             self.flaps += 1;
             let known = &mut self.cell.cables[cable];
             known.flaps.push(now + seconds);
-            let flaps = std::mem::take(&mut known.flaps);
-            known.truth.on_flap(&flaps, now + seconds, self.interval);
-            known.flaps = flaps;
+            known.truth.on_flap(&known.flaps, now + seconds, self.interval);
         }
     }
 
@@ -214,15 +209,6 @@ impl World {
             until: Some(wall(now + seconds)),
         });
         self.maintenance.retain(|window| window.until.is_some_and(|until| until > wall(now)));
-    }
-
-    fn cables_of(&self, node: usize) -> Vec<(usize, usize)> {
-        self.cell
-            .ports
-            .iter()
-            .filter(|port| port.node == node)
-            .filter_map(|port| port.cable)
-            .collect()
     }
 
     pub(crate) fn grow_all(&mut self, until: f64) {

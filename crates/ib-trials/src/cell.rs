@@ -3,6 +3,7 @@
 //! Two spines, two leaves with two cables to each spine, 14 hosts per leaf. It fits into a CPU's cache. The exporter runs
 //! on the first host, whose cable and leaf never fail: what it cannot reach is unknown anyway.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ib_fabric::Fabric;
@@ -116,6 +117,19 @@ pub struct Cable {
     /// When it went down unexpectedly, and how often.
     pub flaps: Vec<f64>,
     pub truth: Truth,
+}
+
+impl Cable {
+    /// The bit error ratio of what an end receives, as a multiple of its limit.
+    pub fn ratio(&self, side: usize, now: f64) -> f64 {
+        let drift = self.drift.map_or(1.0, |(from, rate)| ((now - from).max(0.0) * rate).exp());
+        self.steady[side] + self.fault[side] * drift
+    }
+
+    /// The same before forward error correction.
+    pub fn pre_fec_ratio(&self, side: usize) -> f64 {
+        self.pre_fec[side] + self.pre_fec_fault[side]
+    }
 }
 
 /// A cell and its state.
@@ -233,6 +247,17 @@ impl Cell {
             let port = self.ports.len() - 1;
             self.reset(port);
         }
+    }
+
+    /// The indices of a node's ports.
+    pub fn ports_of(&self, node: usize) -> Range<usize> {
+        let Node { first, ports, is_switch, .. } = self.nodes[node];
+        first..first + usize::from(ports) + usize::from(is_switch)
+    }
+
+    /// The cables of a node, each with the node's side of it.
+    pub fn cables_of(&self, node: usize) -> Vec<(usize, usize)> {
+        self.ports[self.ports_of(node)].iter().filter_map(|port| port.cable).collect()
     }
 
     /// The index of a node's port.
@@ -359,10 +384,7 @@ impl Cell {
         let mut queue = vec![SWITCHES];
         reached[SWITCHES] = true;
         while let Some(node) = queue.pop() {
-            let Node { first, .. } = self.nodes[node];
-            let slots = self.ports[first..].iter().take_while(|port| port.node == node);
-            let cables = slots.filter_map(|port| port.cable);
-            for (cable, side) in cables.collect::<Vec<_>>() {
+            for (cable, side) in self.cables_of(node) {
                 let far = self.ports[self.cables[cable].ends[1 - side]].node;
                 let passes = self.cables[cable].up && !self.nodes[far].away && !reached[far];
                 // A host forwards nothing.

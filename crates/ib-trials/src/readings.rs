@@ -40,13 +40,11 @@ impl Cell {
                 known.load[side] = [0.0, 0.02, 0.3, 0.7, 0.9][rng.below(5) as usize];
             }
             let (receiver, sender) = (known.ends[side], known.ends[1 - side]);
-            let drift =
-                known.drift.map_or(1.0, |(from, rate)| ((until - from).max(0.0) * rate).exp());
-            let ratio = known.steady[side] + known.fault[side] * drift;
+            let ratio = known.ratio(side, until);
             let bits = bytes * 8.0 * seconds;
             let load = if is_active { known.load[side] } else { 0.0 };
             let waits = known.congestion.filter(|_| side == 1);
-            let pre_fec = known.pre_fec[side] + known.pre_fec_fault[side];
+            let pre_fec = known.pre_fec_ratio(side);
             let errors = self.errors(receiver, bits * f64::from(self.limits.symbol) * ratio, rng);
             if errors > 0 {
                 self.corrupt(receiver, errors, load, rng);

@@ -37,7 +37,7 @@ impl World {
                 continue;
             }
             let bits = self.cell.bytes_per_second(cable) * 8.0;
-            let mean = bits * since * limit * (link.pre_fec[side] + link.pre_fec_fault[side]);
+            let mean = bits * since * limit * link.pre_fec_ratio(side);
             self.lane_errors[port] += self.rng.poisson(mean) / 4;
             let at = moment(now + 0.5);
             let known = hardware.port_mut(self.cell.end(port));

@@ -64,8 +64,7 @@ fn happen(world: &mut World, event: Event, unit: usize, at: f64, all: &[usize]) 
         }
         Event::SwitchReboot => {
             let away = between(rng, 120.0, 720.0);
-            let near = world.cell.ports.iter().filter(|port| port.node == unit);
-            for (cable, _) in near.filter_map(|port| port.cable).collect::<Vec<_>>() {
+            for (cable, _) in world.cell.cables_of(unit) {
                 world.at(at, Action::Note(cable, event));
             }
             world.at(at, Action::NodeDown(unit, away));

@@ -120,20 +120,13 @@ impl World {
         for cable in 0..self.cell.cables.len() {
             let both = self.cell.has_both_nodes(cable);
             let known = &mut self.cell.cables[cable];
-            let drift =
-                known.drift.map_or(1.0, |(from, rate)| ((now - from).max(0.0) * rate).exp());
-            let times = [0, 1].map(|side| known.steady[side] + known.fault[side] * drift);
-            let worst = times[0].max(times[1]);
+            let worst = known.ratio(0, now).max(known.ratio(1, now));
+            let is_degraded = known.pre_fec_ratio(0).max(known.pre_fec_ratio(1)) >= 1.0;
             let truth = &mut known.truth;
             if worst >= 0.5 {
                 truth.on_bit_errors(worst, now, self.interval);
             }
-            if known
-                .pre_fec
-                .iter()
-                .zip(&known.pre_fec_fault)
-                .any(|(always, fault)| always + fault >= 1.0)
-            {
+            if is_degraded {
                 truth.on_degraded(now, self.interval);
             }
             if known.hot.contains(&true) || known.dark.contains(&true) {
@@ -182,9 +175,7 @@ impl World {
         let mut found = DiscoveredFabric::default();
         for (nth, node) in self.cell.nodes.iter().enumerate().filter(|(nth, _)| reached[*nth]) {
             let kind = if node.is_switch { NodeKind::Switch } else { NodeKind::Ca };
-            let slots = (node.first..self.cell.ports.len())
-                .take_while(|&port| self.cell.ports[port].node == nth);
-            let ports = slots.map(|port| DiscoveredPort {
+            let ports = self.cell.ports_of(nth).map(|port| DiscoveredPort {
                 number: self.cell.ports[port].number,
                 guid: Guid(node.guid.0 << 8 | u64::from(self.cell.ports[port].number)),
                 status: Some(self.status(port, now)),

@@ -73,18 +73,16 @@ pub fn resolve(
         descriptions.push((at, sentence.map_err(|problem| problem.within(entry.name()))?));
     }
     let actions = timeline.take_actions().into_iter();
-    let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
-    let actions = actions.collect();
+    let timed = |((at, _), action)| TimedAction { at: timeline.scaled(at), action };
+    let actions = actions.map(timed).collect();
     let own_host = own_host(&timeline, file, &local_ports)?;
-    if let Some((roce, at)) = own_host.iter().find_map(|it| it.roce.as_ref().zip(it.pfc_storm)) {
+    if let Some(OwnHostEntry { roce: Some(roce), pfc_storm: Some(at) }) = &file.own_host {
         let what = format!("{roce}, a RoCE device of this host, pauses its switch (PFC storm)");
-        descriptions.push(((at, 0), what));
+        descriptions.push(((at.0, 0), what));
     }
     descriptions.sort_by_key(|(when, _)| *when);
     let descriptions = descriptions.into_iter();
     let descriptions = descriptions.map(|((at, _), text)| (timeline.scaled(at), text)).collect();
-    let pfc_storm = own_host.as_ref().and_then(|it| it.pfc_storm).map(|at| timeline.scaled(at));
-    let own_host = own_host.map(|it| OwnHost { pfc_storm, ..it });
     Ok(ResolvedScenario {
         net,
         local_ports,
@@ -119,7 +117,7 @@ fn own_host(
     let nodes = index.machine(index.net.port(seat).node);
     let ports = index.host_ports.iter().copied();
     let ports = ports.filter(|port| nodes.contains(&index.net.port(*port).node)).collect();
-    let pfc_storm = pfc_storm.map(|at| at.0);
+    let pfc_storm = pfc_storm.map(|at| timeline.scaled(at.0));
     Ok(Some(OwnHost { ports, roce: roce.clone(), pfc_storm }))
 }
 
