@@ -1,26 +1,28 @@
 //! The report: tables and plots from a tally.
 
-mod assumptions;
 mod comparisons;
 mod faults;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fs, io, iter};
 
 use ib_mad::label::grouped;
 
 use crate::bounds::poisson_upper;
 use crate::devices::GENERATIONS;
 use crate::plot::{self, Curve};
-use crate::rates::MARGINAL;
+use crate::rates::{MARGINAL, RATES, Rate};
 use crate::rules::Rule;
 use crate::run::Settings;
 use crate::schedule::DAY;
 use crate::score::{Class, Tally, Trial};
 use crate::shard::BELOW;
-use crate::trials::KINDS;
+use crate::trials::{CAUSES, KINDS, WEAK};
+
+/// The page, with the places of what is filled in as `{name}`.
+const PAGE: &str = include_str!("report/page.txt");
 
 /// The targets: false verdicts per million cable-days, and shares.
 const FALSE_BAD: f64 = 1.0;
@@ -225,47 +227,56 @@ impl Report<'_> {
     /// The page.
     pub fn page(&self) -> String {
         let Settings { seed, cables, days, interval, .. } = self.settings;
-        let mut page = String::from(
-            "# How far a verdict can be trusted\n\n\
-             After reading this page you can say how often a verdict is wrong, how soon a fault is found, and \
-             repeat the measurement.\n\n\
-             <!-- Made by `make trust`. Do not edit: change crates/ib-trials. -->\n\n",
-        );
-        let _ = writeln!(
-            page,
-            "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep every {interval} s), and {} injected \
-             faults. Seed {seed}; run time {:.1} hours on one thread. Repeat it with\n\n    {}\n\n\
-             Simulated readings go directly into the evaluator. Nothing here was measured on real cables: the rates \
-             are [published ones and assumptions](#simulated-events), and the results are only as good as these.\n",
-            self.date,
-            number(*cables as f64),
-            days,
-            number(self.tally.cable_days()),
-            self.tally.trials.len(),
-            self.tally.seconds / 3600.0,
-            self.command
-        );
-        self.targets(&mut page);
-        self.false_alarms(&mut page);
-        self.detection(&mut page);
-        self.repairs(&mut page);
-        self.variant_table(&mut page);
-        self.defect_table(&mut page);
-        assumptions::definitions(&mut page);
-        assumptions::rates(&mut page);
-        page
+        let tally = self.tally;
+        let is_twice = |trial: &Trial| trial.kind == twice() && trial.interval == self.interval();
+        let watched = Times::of(tally, is_twice, |trial| trial.watch);
+        let unknown_days = tally.unknown_seconds as f64 / DAY;
+        let marginal: Vec<String> = (MARGINAL.iter())
+            .map(|(times, share)| format!("{times} in {}", percent(*share)))
+            .collect();
+        let parts = [
+            ("{date}", self.date.clone()),
+            ("{cables}", number(*cables as f64)),
+            ("{days}", days.to_string()),
+            ("{cable-days}", number(tally.cable_days())),
+            ("{interval}", interval.to_string()),
+            ("{faults}", tally.trials.len().to_string()),
+            ("{seed}", seed.to_string()),
+            ("{hours}", format!("{:.1}", tally.seconds / 3600.0)),
+            ("{command}", self.command.clone()),
+            ("{targets}", self.targets()),
+            ("{watched-soon}", watched.percent(TEN_MINUTES)),
+            ("{watched-later}", watched.percent(3600.0)),
+            ("{judges}", self.judge_rows()),
+            ("{rules}", Rule::ALL.map(|it| format!("- **{}**: {}\n", it.label(), it.help())).concat()),
+            ("{unknown}", percent(unknown_days / tally.cable_days().max(1.0))),
+            ("{flaps}", number(tally.flaps as f64)),
+            ("{counted-flaps}", number(tally.counted_flaps as f64)),
+            ("{causes}", self.causes()),
+            ("{classes}", self.classes()),
+            ("{detection}", self.detection()),
+            ("{speeds}", self.speeds()),
+            ("{rules-by-fault}", self.rules_by_fault()),
+            ("{bystanders}", tally.bystanders.to_string()),
+            ("{repairs}", self.repairs()),
+            // The share of causes that is a broken transceiver: a tenth of it, in percentage points.
+            ("{points}", format!("{:.1}", 10.0 * CAUSES[3].2)),
+            ("{weak}", percent(WEAK)),
+            ("{settings}", self.variant_table()),
+            ("{defects}", self.defect_table()),
+            ("{events}", RATES.iter().map(event).collect()),
+            ("{marginal}", marginal.join(", ")),
+        ];
+        parts.iter().fold(PAGE.to_owned(), |page, (place, part)| page.replace(place, part))
     }
 
-    fn targets(&self, page: &mut String) {
+    fn targets(&self) -> String {
         let tally = self.tally;
         let days = tally.cable_days();
-        page.push_str("## Targets\n\n| what | target | measured | met |\n|---|---|---|---|\n");
+        let mut page = String::new();
         let mut row = |what: &str, target: String, found: String, met: bool| {
-            let _ = writeln!(
-                page,
-                "| {what} | {target} | {found} | {} |",
-                if met { "yes" } else { "**no**" }
-            );
+            let met = if met { "yes" } else { "**no**" };
+            let _ = writeln!(page, "| {what} | {target} | {found} | {met} |");
         };
         for (what, counts, target) in [
             ("false `bad`", &tally.false_bad, FALSE_BAD),
@@ -306,104 +317,75 @@ impl Report<'_> {
                 share >= FIRST_RIGHT,
             );
         }
-        let is_twice = |trial: &Trial| trial.kind == twice() && trial.interval == interval;
-        let watched = Times::of(tally, is_twice, |trial| trial.watch);
-        let _ = writeln!(
-            page,
-            "\nFew false alarms and fast detection near the limit [exclude each other](#detection): at twice the limit a \
-             link at NDR has 4.8 errors in 10 minutes where 2.4 are allowed. The exporter avoids false `bad`, and \
-             reports `watch` early: within 10 minutes {} of the links at twice the limit are at least `watch`, within an hour \
-             {}.\n",
-            watched.percent(TEN_MINUTES),
-            watched.percent(3600.0)
-        );
+        page
     }
 
-    fn false_alarms(&self, page: &mut String) {
-        let tally = self.tally;
-        let days = tally.cable_days();
-        page.push_str(
-            "## False alarms\n\n![False alarms per million cable-days](pictures/trust-false-alarms.svg)\n\n\
-             | judged by | false alarms | per million cable-days | 95% upper bound | per day on 81,000 cables |\n\
-             |---|---|---|---|---|\n",
-        );
-        let mut row = |name: &str, count: u64, days: f64| {
+    fn judge_rows(&self) -> String {
+        let (days, stale) = (self.tally.cable_days(), Tally::sum(&self.tally.stale_bad));
+        let stale = ("`bad` held an hour longer than documented", stale, days);
+        let row = |(name, count, days): (&str, u64, f64)| {
             let rate = per_million(count as f64, days);
-            let upper = per_million(poisson_upper(count), days);
-            let _ = writeln!(
-                page,
-                "| {name} | {count} | {} | {} | {} |",
-                number(rate),
-                number(upper),
-                number(rate * FLEET)
-            );
+            let upper = number(per_million(poisson_upper(count), days));
+            let (rate, daily) = (number(rate), number(rate * FLEET));
+            format!("| {name} | {count} | {rate} | {upper} | {daily} |\n")
         };
-        for (name, count, days) in self.judges() {
-            row(name, count, days);
-        }
-        row("`bad` held an hour longer than documented", Tally::sum(&tally.stale_bad), days);
-        page.push_str("\nThe rules of other tools got the same readings, and are judged more leniently: an alarm is false \
-                       only if neither `bad` nor `watch` would be right.\n\n");
-        for rule in Rule::ALL {
-            let _ = writeln!(page, "- **{}**: {}", rule.label(), rule.help());
-        }
-        let _ = writeln!(
-            page,
-            "\nThe verdict was `unknown` for {} of the time. There were {} flaps; the evaluator \
-             counted {}. It misses a flap, or takes it for a reboot, if a tool clears the counters before the next \
-             sweep.\n",
-            percent(tally.unknown_seconds as f64 / DAY / days.max(1.0)),
-            number(tally.flaps as f64),
-            number(tally.counted_flaps as f64)
-        );
+        self.judges().into_iter().chain([stale]).map(row).collect()
+    }
+
+    /// The most frequent reasons of false verdicts.
+    fn causes(&self) -> String {
+        const SHOWN: usize = 12;
+        let mut page = String::new();
         for (what, counts) in [
-            ("False `bad`", &tally.false_bad),
-            ("False `watch`", &tally.false_watch),
-            ("`bad` held too long", &tally.stale_bad),
+            ("False `bad`", &self.tally.false_bad),
+            ("False `watch`", &self.tally.false_watch),
+            ("`bad` held too long", &self.tally.stale_bad),
         ] {
-            causes(page, what, counts);
+            let mut rows: Vec<(&str, u64)> =
+                counts.iter().map(|(text, count)| (text.as_str(), *count)).collect();
+            rows.sort_by_key(|(text, count)| (Reverse(*count), *text));
+            let rest: u64 = rows.iter().skip(SHOWN).map(|(_, count)| count).sum();
+            rows.truncate(SHOWN);
+            rows.extend((rest > 0).then_some(("others", rest)));
+            if !rows.is_empty() {
+                let rows: String =
+                    rows.iter().map(|(text, count)| format!("| {text} | {count} |\n")).collect();
+                let _ = writeln!(
+                    page,
+                    "{what}, by reason and by the last event on the cable within a day:\n\n\
+                     | reason | count |\n|---|---|\n{rows}"
+                );
+            }
         }
-        page.push_str(
-            "False verdicts by the constant bit error ratio of a cable in its worse direction, as a multiple of the limit:\n\n\
-             | times the limit | cable-days | false `bad` | per million | false `watch` | per million |\n\
-             |---|---|---|---|---|---|\n",
-        );
-        let names = MARGINAL.iter().map(|(times, _)| format!("{times}"));
-        for name in [BELOW.to_owned()].into_iter().chain(names) {
-            let Some(class) = tally.classes.get(&name) else { continue };
+        page
+    }
+
+    fn classes(&self) -> String {
+        let names = MARGINAL.iter().map(|(times, _)| times.to_string());
+        let row = |name: String| {
+            let class = self.tally.classes.get(&name)?;
             let days = class.cable_seconds as f64 / DAY;
-            let _ = writeln!(
-                page,
-                "| {name} | {} | {} | {} | {} | {} |",
+            let (bad, watch) = (class.false_bad, class.false_watch);
+            let million = |count: u64| number(per_million(count as f64, days));
+            Some(format!(
+                "| {name} | {} | {bad} | {} | {watch} | {} |\n",
                 number(days),
-                class.false_bad,
-                number(per_million(class.false_bad as f64, days)),
-                class.false_watch,
-                number(per_million(class.false_watch as f64, days))
-            );
-        }
-        page.push('\n');
+                million(bad),
+                million(watch)
+            ))
+        };
+        iter::once(BELOW.to_owned()).chain(names).filter_map(row).collect()
     }
 }
 
-/// The most frequent reasons of false verdicts.
-fn causes(page: &mut String, what: &str, counts: &BTreeMap<String, u64>) {
-    const SHOWN: usize = 12;
-    if counts.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        page,
-        "{what}, by reason and by the last event on the cable within a day:\n\n| reason | count |\n|---|---|"
-    );
-    let mut rows: Vec<(&String, &u64)> = counts.iter().collect();
-    rows.sort_by_key(|(text, count)| (std::cmp::Reverse(**count), *text));
-    for (text, count) in rows.iter().take(SHOWN) {
-        let _ = writeln!(page, "| {text} | {count} |");
-    }
-    let rest: u64 = rows.iter().skip(SHOWN).map(|(_, count)| **count).sum();
-    if rest > 0 {
-        let _ = writeln!(page, "| others | {rest} |");
-    }
-    page.push('\n');
+fn event(rate: &Rate) -> String {
+    // With as many digits as it needs.
+    let digits = format!("{:.4}", rate.per_day);
+    let per_day = if rate.per_day < 0.001 {
+        format!("{:.1e}", rate.per_day)
+    } else {
+        digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    let (event, per, what) = (rate.event.label(), rate.per.label(), rate.event.help());
+    format!("| {event} | {per_day} | {per} | {what} | {} |\n", rate.source)
 }

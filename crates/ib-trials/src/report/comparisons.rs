@@ -9,11 +9,11 @@ use crate::score::{Tally, Trial};
 use crate::trials::KINDS;
 
 impl Report<'_> {
-    pub(super) fn variant_table(&self, page: &mut String) {
+    pub(super) fn variant_table(&self) -> String {
         if self.variants.is_empty() {
-            return;
+            return String::new();
         }
-        page.push_str(
+        let mut page = String::from(
             "## Settings\n\nShort runs with other settings: the certainty that is required before a link is bad \
              (`--health.ber-confidence`), and a site's own limits (`health.limits`) as multiples of the default ones. \
              What counts as false does not depend on these settings: if a site's limit is lower than the default, an \
@@ -44,13 +44,14 @@ impl Report<'_> {
             );
         }
         page.push('\n');
+        page
     }
 
-    pub(super) fn defect_table(&self, page: &mut String) {
+    pub(super) fn defect_table(&self) -> String {
         if self.defects.is_empty() {
-            return;
+            return String::new();
         }
-        page.push_str(
+        let mut page = String::from(
             "## Deliberate defects\n\nTo check that the trials detect errors in the evaluator, they were repeated \
             with deliberate defects in it \
              (`crates/ib-trials/defects`, short runs):\n\n\
@@ -73,5 +74,6 @@ impl Report<'_> {
             );
         }
         page.push('\n');
+        page
     }
 }
