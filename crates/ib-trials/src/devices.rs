@@ -1,7 +1,7 @@
 //! Generations of devices: which counters they have, and how wide these are.
 
 use ib_mad::counter::COUNT;
-use ib_mad::fec::Fec;
+use ib_mad::fec::Fec::{self, ReedSolomon, ReedSolomon2, Rs271Plr, Rs544Plr};
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{AgentProfile, DetailPolicy, OptionalCounters, read_plan};
 use ib_mad::port_state::PortStatus;
@@ -44,31 +44,10 @@ const fn generation(
 pub const GENERATIONS: [Generation; 6] = [
     generation("QDR", Speed::Qdr, ("infiniscale-4", "connectx-3"), None, 0.05, false),
     generation("FDR", Speed::Fdr, ("switchx", "connectx-3"), None, 0.05, false),
-    generation(
-        "EDR",
-        Speed::Edr,
-        ("switch-ib-2", "connectx-5"),
-        Some(Fec::ReedSolomon),
-        0.2,
-        false,
-    ),
-    generation("HDR", Speed::Hdr, ("quantum", "connectx-6"), Some(Fec::ReedSolomon2), 0.25, false),
-    generation(
-        "NDR copper",
-        Speed::Ndr,
-        ("quantum-2", "connectx-7"),
-        Some(Fec::Rs271Plr),
-        0.2,
-        false,
-    ),
-    generation(
-        "NDR optical",
-        Speed::Ndr,
-        ("quantum-2", "connectx-7"),
-        Some(Fec::Rs544Plr),
-        0.25,
-        true,
-    ),
+    generation("EDR", Speed::Edr, ("switch-ib-2", "connectx-5"), Some(ReedSolomon), 0.2, false),
+    generation("HDR", Speed::Hdr, ("quantum", "connectx-6"), Some(ReedSolomon2), 0.25, false),
+    generation("NDR copper", Speed::Ndr, ("quantum-2", "connectx-7"), Some(Rs271Plr), 0.2, false),
+    generation("NDR optical", Speed::Ndr, ("quantum-2", "connectx-7"), Some(Rs544Plr), 0.25, true),
 ];
 
 /// What an agent has of each counter.

@@ -6,7 +6,7 @@ mod faults;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io, iter};
+use std::{fs, iter};
 
 use ib_mad::label::grouped;
 
@@ -15,7 +15,7 @@ use crate::devices::GENERATIONS;
 use crate::plot::{self, Curve};
 use crate::rates::{MARGINAL, RATES, Rate};
 use crate::rules::Rule;
-use crate::run::Settings;
+use crate::run::{RunError, Settings};
 use crate::schedule::DAY;
 use crate::score::{Class, Tally, Trial};
 use crate::shard::BELOW;
@@ -50,14 +50,6 @@ pub struct Report<'a> {
     pub defects: Vec<(String, Tally)>,
     /// Results with other settings of the evaluator.
     pub variants: Vec<(Settings, Tally)>,
-}
-
-/// Why a report could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {error}", path.display())]
-pub struct WriteError {
-    path: PathBuf,
-    error: io::Error,
 }
 
 /// Per million cable-days.
@@ -144,9 +136,9 @@ fn twice() -> usize {
 
 impl Report<'_> {
     /// Writes the page, and the plots beside it as `<pictures>/trust-*.svg`.
-    pub fn write(&self, page: &Path, pictures: &Path) -> Result<(), WriteError> {
+    pub fn write(&self, page: &Path, pictures: &Path) -> Result<(), RunError> {
         let write = |path: PathBuf, text: String| {
-            fs::write(&path, text).map_err(|error| WriteError { path, error })
+            fs::write(&path, text).map_err(|error| RunError::File { path, error })
         };
         write(pictures.join("trust-false-alarms.svg"), self.false_alarm_plot())?;
         write(pictures.join("trust-detection.svg"), self.detection_plot())?;

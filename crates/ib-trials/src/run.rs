@@ -46,7 +46,7 @@ pub struct Settings {
     pub limit_factor: f32, // what is a fault does not change with it
 }
 
-/// Why a run failed.
+/// Why a run failed, or its report could not be written.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RunError {

@@ -75,8 +75,7 @@ impl Run {
         let flows: Vec<Flow> =
             self.story().actions.iter().flat_map(|step| flows(&step.action)).collect();
         let links: Vec<_> = self.net().ports.iter().map(|port| port.cable).collect();
-        let routed = RoutedFlows::new(self.net(), &links, &flows);
-        routed.paths().to_vec()
+        RoutedFlows::new(self.net(), &links, &flows).paths
     }
 
     /// The ports that may wait because of these: all that send towards one, or towards one that

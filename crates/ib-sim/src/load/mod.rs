@@ -65,7 +65,8 @@ pub struct PortLoad {
 #[derive(Clone, Debug)]
 pub struct RoutedFlows {
     flows: Vec<Flow>,
-    paths: Vec<Vec<PortId>>,
+    /// The paths of the flows, empty without a path.
+    pub paths: Vec<Vec<PortId>>,
     links: Vec<Option<PortId>>,
 }
 
@@ -78,11 +79,6 @@ impl RoutedFlows {
         let pairs: Vec<_> = flows.iter().map(|flow| (flow.from, flow.to)).collect();
         let paths = routes::paths(net, links, &pairs);
         RoutedFlows { flows: flows.to_vec(), paths, links: links.to_vec() }
-    }
-
-    /// The paths of the flows, empty without a path.
-    pub fn paths(&self) -> &[Vec<PortId>] {
-        &self.paths
     }
 
     /// The load of all ports.

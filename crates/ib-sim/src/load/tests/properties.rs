@@ -71,7 +71,7 @@ fn fabric(switches: u32, homes: &[u32], extras: &[(u32, u32)]) -> Bench {
 
 /// The ports that feed this one, by its node.
 fn feeders(routed: &RoutedFlows, port: PortId) -> Vec<PortId> {
-    let pairs = routed.paths().iter().flat_map(|path| path.windows(2));
+    let pairs = routed.paths.iter().flat_map(|path| path.windows(2));
     pairs.filter(|pair| pair[1] == port).map(|pair| pair[0]).collect()
 }
 
@@ -174,7 +174,7 @@ proptest! {
         bench.intake[slow] = share * healthy[slow].rcv_bytes;
         let routed = RoutedFlows::new(&bench.net, &bench.links, &flows);
         let loads = routed.load(&bench.conditions());
-        let Some(path) = routed.paths().first().filter(|path| !path.is_empty()) else { return Ok(()) };
+        let Some(path) = routed.paths.first().filter(|path| !path.is_empty()) else { return Ok(()) };
         if healthy[slow].rcv_bytes < 1.0 {
             return Ok(());
         }
@@ -203,7 +203,7 @@ proptest! {
         (mut bench, flows) in fabrics(), nth in 0..20_usize, ratio in 1e-15..1e-5,
     ) {
         let routed = RoutedFlows::new(&bench.net, &bench.links, &flows);
-        let paths = routed.paths().iter().filter(|path| !path.is_empty());
+        let paths = routed.paths.iter().filter(|path| !path.is_empty());
         let paths: Vec<&Vec<PortId>> = paths.collect();
         if paths.is_empty() {
             return Ok(());
