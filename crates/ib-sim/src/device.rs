@@ -32,20 +32,10 @@ pub struct DeviceModel {
     pub details: bool,
     pub fec: bool,
     pub benign: bool,
-    pub vendor_class: VendorClass,
+    pub general_info: bool,
+    pub registers: bool,
     /// Major, minor and subminor version of the firmware, in GeneralInfo.
     pub firmware: [u32; 3],
-}
-
-/// What a device supports of the vendor class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VendorClass {
-    /// Nothing.
-    None,
-    /// GeneralInfo.
-    General,
-    /// Registers, too.
-    Registers,
 }
 
 /// All models.
@@ -98,15 +88,16 @@ impl DeviceModel {
             details: false,
             fec: false,
             benign: false,
-            vendor_class: VendorClass::None,
+            general_info: false,
+            registers: false,
         };
         for feature in list(next()?) {
             match feature {
                 "details" => model.details = true,
                 "fec" => model.fec = true,
                 "benign" => model.benign = true,
-                "general" => model.vendor_class = VendorClass::General,
-                "registers" => model.vendor_class = VendorClass::Registers,
+                "general" => model.general_info = true,
+                "registers" => (model.general_info, model.registers) = (true, true),
                 _ => return None,
             }
         }

@@ -59,11 +59,10 @@ pub fn execute(simulation: &mut Simulation, at: PortId, request: &Mad) -> Option
 }
 
 fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool) -> Option<Mad> {
+    let class = Class::from_discriminant(request.class())?;
     let is_response = request.method() & 0x80 != 0;
-    let known = Class::ALL.iter().any(|class| *class as u8 == request.class());
-    let is_vendor = request.class() == Class::Vendor as u8;
-    let has_vs_key = || vendor::has_vs_key(simulation, at, request);
-    if is_response || !known || is_refused(simulation, at, request) || is_vendor && !has_vs_key() {
+    let lacks_key = class == Class::Vendor && !vendor::has_vs_key(simulation, at, request);
+    if is_response || lacks_key || is_refused(simulation, at, request) {
         return None;
     }
     let mut response = request.response();
@@ -72,9 +71,9 @@ fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool
     } else if request.method() != method::GET && !is_executed {
         // Only counters can be set: the rest changes by the scenario.
         Err(status::UNSUPPORTED_METHOD)
-    } else if request.is_smp() {
+    } else if class.is_smp() {
         sma::fill(simulation, at, request, &mut response)
-    } else if is_vendor {
+    } else if class == Class::Vendor {
         vendor::fill(simulation, at, request, &mut response)
     } else {
         pma::fill(simulation, at, request, &mut response)

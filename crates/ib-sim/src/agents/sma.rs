@@ -114,9 +114,10 @@ fn node_info(net: &Net, at: PortId) -> NodeInfo {
 
 fn switch_info(simulation: &Simulation, at: PortId) -> SwitchInfo {
     let node = simulation.net().port(at).node;
+    let highest_lid = simulation.subnet(at).and_then(|subnet| subnet.lids.last_key_value());
     SwitchInfo {
         linear_table_size: LINEAR_TABLE,
-        linear_table_top: simulation.subnet(at).map_or(0, |subnet| subnet.highest_lid().0),
+        linear_table_top: highest_lid.map_or(0, |(lid, _)| lid.0),
         life_time: ABOUT_A_SECOND,
         port_state_change: simulation.node(node).port_state_change,
         enhanced_port0: simulation.net().node(node).enhanced_port0,

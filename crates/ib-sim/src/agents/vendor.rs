@@ -13,7 +13,6 @@ use ib_mad::register::{
 use ib_mad::vendor::{self, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
 
-use crate::device::VendorClass;
 use crate::net::{Net, NodeId, PortId};
 use crate::scenario::RegisterBehavior;
 use crate::simulation::Simulation;
@@ -61,7 +60,7 @@ pub(super) fn fill(
     response: &mut Mad,
 ) -> Result<(), u16> {
     let node = simulation.net().port(at).node;
-    if simulation.net().node(node).model.vendor_class == VendorClass::None {
+    if !simulation.net().node(node).model.general_info {
         return Err(mad_status::UNSUPPORTED_ATTRIBUTE);
     }
     match request.attribute() {
@@ -87,7 +86,7 @@ pub(super) fn fill(
 }
 
 fn has_registers(simulation: &Simulation, node: NodeId) -> bool {
-    simulation.net().node(node).model.vendor_class == VendorClass::Registers
+    simulation.net().node(node).model.registers
         && simulation.node(node).registers != RegisterBehavior::Absent
 }
 

@@ -253,8 +253,9 @@ impl Simulation {
     /// Configures the LIDs of the ports that are reached.
     pub(super) fn assign_lids(&mut self, subnet: usize, reached: impl Fn(PortId) -> bool) {
         let subnet = &mut self.subnets[subnet];
-        for (lid, port) in subnet.lids().filter(|(_, port)| reached(*port)) {
-            self.ports[port.0 as usize].lid = lid;
+        // The first one of each port comes last.
+        for (lid, port) in subnet.lids.iter().rev().filter(|(_, port)| reached(**port)) {
+            self.ports[port.0 as usize].lid = *lid;
         }
         subnet.sm_lid = self.ports[subnet.master.0 as usize].lid;
     }

@@ -253,7 +253,7 @@ impl Simulation {
 
     /// The port with this LID in the subnet of a port, if the subnet manager has configured it there.
     pub fn port_of_lid(&self, from: PortId, lid: Lid) -> Option<PortId> {
-        let port = self.subnet(from)?.port_of_lid(lid)?;
+        let port = *self.subnet(from)?.lids.get(&lid)?;
         // A port ignores the lowest LMC bits.
         let lmc = self.net.port(port).lmc;
         (self.port(port).lid.0 >> lmc == lid.0 >> lmc).then_some(port)

@@ -19,7 +19,8 @@ pub struct Subnet {
     pub next_sweep: Option<Moment>,
     /// Ports of subnet managers that have been the master, and are standby now.
     pub standbys: Vec<PortId>,
-    lids: BTreeMap<Lid, PortId>,
+    /// All LIDs of each port: as many as its LMC says, one after the other.
+    pub lids: BTreeMap<Lid, PortId>,
     /// The ports that get LIDs, with their LMC, in the order of assignment.
     members: Vec<(PortId, u8)>,
 }
@@ -100,21 +101,6 @@ impl Subnet {
         self.members.reverse();
         self.lids.clear();
         self.assign_missing();
-    }
-
-    pub fn port_of_lid(&self, lid: Lid) -> Option<PortId> {
-        self.lids.get(&lid).copied()
-    }
-
-    /// The ports with LIDs, each with its first LID.
-    pub fn lids(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
-        let mut last = None;
-        let is_first = move |(_, port): &(&Lid, &PortId)| last.replace(**port) != Some(**port);
-        self.lids.iter().filter(is_first).map(|(lid, port)| (*lid, *port))
-    }
-
-    pub fn highest_lid(&self) -> Lid {
-        self.lids.last_key_value().map_or(Lid(0), |(lid, _)| *lid)
     }
 }
 
