@@ -17,9 +17,9 @@ const RETRAINS: Duration = Duration::from_millis(100);
 
 pub fn bad_cable(entry: &BadCable, timeline: &mut Timeline) -> Result<String, Problem> {
     let (port, from) = timeline.link("into", &entry.into)?;
-    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let ratio = entry.ratio.0;
-    timeline.add_effect(Target::Bits(port), lasts, Action::CorruptBits { port, ratio })?;
+    let start = Action::CorruptBits { port, ratio };
+    let lasting = timeline.add_effect(Target::Bits(port), start, entry.r#for)?;
     let (from, into) = (timeline.label(from), timeline.label(port));
     Ok(format!("the cable from {from} to {into} has a BER of {ratio:e} after FEC{lasting}"))
 }
@@ -35,16 +35,16 @@ pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {
     // Without `times`, each of several has one turn.
     let each = (downs.len() > 1 || entry.every.is_some()).then_some((downs.len() as u32, "down"));
     let times = entry.times.map(|times| (times, "times")).or(each);
-    let repeats = timeline.repeats(times, entry.every)?;
+    let (turns, repeated) = timeline.repeats(times, entry.every, 2, 0)?;
     if let Some(every) = entry.every.filter(|every| every.0 <= longest) {
         let (every, down) = (value::words(every.0), value::words(longest));
         let problem =
             format!("every {every} is not longer than down {down}: the link would never be up");
         return Err(timeline.error("every", problem));
     }
-    timeline.charge(u64::from(repeats.times) * 2, 0)?;
-    for (turn, down) in (0..repeats.times).zip(downs.iter().cycle()) {
-        let from = timeline.turn(repeats, turn);
+    let mut words: Vec<String> = downs.iter().map(|down| timeline.time(*down)).collect();
+    words.truncate(turns.len());
+    for (from, down) in turns.into_iter().zip(downs.iter().cycle()) {
         // A cable that has been moved away by then takes its link with it.
         let Some(peer) = timeline.index.peer(end, from) else { continue };
         if *down <= RETRAINS {
@@ -52,26 +52,24 @@ pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {
         } else {
             let port = end.min(peer);
             let start = Action::SetSignal { port, up: false };
-            timeline.add_effect_at(from, Target::Signal(port), Some(*down), start);
+            timeline.add_effect_at(from, Target::Signal(port), start, Some(*down));
         }
     }
-    let mut words: Vec<String> = downs.iter().map(|down| timeline.time(*down)).collect();
-    words.truncate(repeats.times as usize);
     let in_turn = if words.len() > 1 { " in turn" } else { "" };
     let retrains = if longest <= RETRAINS { ", and retrains" } else { "" };
-    let (times, words) = (timeline.repeated(repeats), value::few(&words, "different times"));
+    let words = value::few(&words, "different times");
     let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!(
-        "the link between {end} and {peer} loses its signal for {words}{in_turn}{times}{retrains}"
+        "the link between {end} and {peer} loses its signal for {words}{in_turn}{repeated}{retrains}"
     ))
 }
 
 pub fn unplug(entry: &Unplug, timeline: &mut Timeline) -> Result<String, Problem> {
     let (end, peer) = timeline.link("link", &entry.link)?;
-    let (lasts, _) = timeline.duration(entry.r#for)?;
     let port = end.min(peer);
-    timeline.add_effect(Target::Signal(port), lasts, Action::SetSignal { port, up: false })?;
-    let time = lasts.map(|lasts| timeline.time(lasts));
+    let start = Action::SetSignal { port, up: false };
+    timeline.add_effect(Target::Signal(port), start, entry.r#for)?;
+    let time = entry.r#for.map(|time| timeline.time(time.0));
     let again = time.map_or(String::new(), |time| format!(", and plugged in again after {time}"));
     let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!("the cable between {end} and {peer} is unplugged{again}"))
@@ -79,7 +77,6 @@ pub fn unplug(entry: &Unplug, timeline: &mut Timeline) -> Result<String, Problem
 
 pub fn degrade(entry: &Degrade, timeline: &mut Timeline) -> Result<String, Problem> {
     let (end, peer) = timeline.link("link", &entry.link)?;
-    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let (width, speed) = (entry.width.map(|width| width.0), entry.speed.map(|speed| speed.0));
     // With a limit below all that both ends have enabled the link would never come up again.
     let common = timeline.net().port(end).rates.common(timeline.net().port(peer).rates);
@@ -102,7 +99,8 @@ pub fn degrade(entry: &Degrade, timeline: &mut Timeline) -> Result<String, Probl
         (Some(width), Some(speed)) => format!("at no more than {width} {speed}"),
     };
     let port = end.min(peer);
-    timeline.add_effect(Target::Limit(port), lasts, Action::LimitLink { port, width, speed })?;
+    let start = Action::LimitLink { port, width, speed };
+    let lasting = timeline.add_effect(Target::Limit(port), start, entry.r#for)?;
     let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!("the link between {end} and {peer} retrains and comes up {limit}{lasting}"))
 }

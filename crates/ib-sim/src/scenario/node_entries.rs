@@ -28,10 +28,10 @@ pub fn slow_receiver(entry: &SlowReceiver, timeline: &mut Timeline) -> Result<St
     };
     ports.retain(|port| timeline.index.peer(*port, timeline.at).is_some());
     timeline.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
-    let (lasts, lasting) = timeline.duration(entry.r#for)?;
+    let mut lasting = String::new();
     for port in ports {
         let start = Action::LimitIntake { port, fraction: takes.0 };
-        timeline.add_effect(Target::Intake(port), lasts, start)?;
+        lasting = timeline.add_effect(Target::Intake(port), start, entry.r#for)?;
     }
     let percent = value::percent(takes.0);
     Ok(format!("{host} receives at most {percent} of the rate of its link{lasting}"))
@@ -101,7 +101,6 @@ pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> 
     let to = timeline.index.cabled_port(place);
     let to = to.ok_or_else(|| timeline.error("to", format!("{} has no cable", entry.to)))?;
     let from = senders(entry, timeline, to)?;
-    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let load = entry.load.0;
     timeline.require(load > 0.0, "load", "load: must be more than 0")?;
     let packet = entry.packet.map_or(timeline.packet, |packet| packet.0);
@@ -110,7 +109,8 @@ pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> 
     // Each entry has a name of its own: their flows add up.
     let name = format!("burst-{}", timeline.at.1);
     let target = Target::Flows(name.clone());
-    timeline.add_effect(target, lasts, Action::SetTraffic { name, flows })?;
+    let lasting =
+        timeline.add_effect(target, Action::SetTraffic { name, flows }, entry.r#for)?;
     let names: Vec<String> = from.iter().map(|port| net.node_of(*port).id.clone()).collect();
     let (send, whose) =
         if names.len() == 1 { ("sends", "its link's") } else { ("each send", "their links'") };
@@ -125,7 +125,7 @@ pub fn reboot(entry: &Reboot, timeline: &mut Timeline) -> Result<String, Problem
     let down = timeline.positive("down", entry.down)?;
     for node in timeline.index.machine(node) {
         let off = Action::SetPower { node, on: false };
-        timeline.add_effect(Target::Power(node), Some(down), off)?;
+        timeline.add_effect(Target::Power(node), off, Some(entry.down))?;
     }
     let down = timeline.time(down);
     Ok(format!("{name} reboots: it is up again after {down}, with its counters at 0"))
@@ -162,14 +162,11 @@ pub fn clear(entry: &Clear, timeline: &mut Timeline) -> Result<String, Problem> 
             (ports.collect(), "all ports of the fabric".into())
         }
     };
-    let repeats = timeline.repeats(entry.times.map(|times| (times, "times")), entry.every)?;
-    timeline.charge(u64::from(repeats.times), ports.len())?;
-    for turn in 0..repeats.times {
-        let action = Action::ClearCounters { ports: ports.clone() };
-        timeline.actions.push((timeline.turn(repeats, turn), action));
-    }
-    let times = timeline.repeated(repeats);
-    Ok(format!("the counters of {whose} are cleared{times}"))
+    let times = entry.times.map(|times| (times, "times"));
+    let (turns, repeated) = timeline.repeats(times, entry.every, 1, ports.len())?;
+    let action = |turn| (turn, Action::ClearCounters { ports: ports.clone() });
+    timeline.actions.extend(turns.into_iter().map(action));
+    Ok(format!("the counters of {whose} are cleared{repeated}"))
 }
 
 pub fn set(entry: &Set, timeline: &mut Timeline) -> Result<String, Problem> {
@@ -202,8 +199,8 @@ fn set_agents(
     words: &str,
 ) -> Result<String, Problem> {
     let node = timeline.node("node", name)?;
-    let (lasts, lasting) = timeline.duration(lasts)?;
-    timeline.add_effect(Target::Agents(node), lasts, Action::SetAgents { node, behavior })?;
+    let start = Action::SetAgents { node, behavior };
+    let lasting = timeline.add_effect(Target::Agents(node), start, lasts)?;
     Ok(format!("{name} {words}{lasting}"))
 }
 
@@ -234,20 +231,15 @@ pub fn lose_mads(entry: &LoseMads, timeline: &mut Timeline) -> Result<String, Pr
         let words = format!("does not respond to {percent} of requests");
         return set_agents(timeline, node, AgentBehavior::Lossy(loss), entry.r#for, &words);
     }
-    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let lossy = Action::SetDelivery(MadDelivery { loss, ..timeline.delivery });
-    timeline.add_effect(Target::Delivery, lasts, lossy)?;
+    let lasting = timeline.add_effect(Target::Delivery, lossy, entry.r#for)?;
     Ok(format!("{percent} of all MADs are lost{lasting}"))
 }
 
 pub fn m_key(entry: &MKeyEntry, timeline: &mut Timeline) -> Result<String, Problem> {
     let level = entry.level;
     timeline.require(level <= 3, "level", format!("level: {level} is not between 0 and 3"))?;
-    let (nodes, whose) = match &entry.node {
-        Some(name) => (vec![timeline.node("node", name)?], name.as_str()),
-        None => (timeline.net().node_ids().collect(), "all nodes"),
-    };
-    timeline.charge(0, nodes.len())?;
+    let (nodes, whose) = timeline.nodes(entry.node.as_deref())?;
     let m_key = MKey(entry.key.0);
     timeline.add_action(Action::SetMKey { nodes, m_key, level })?;
     let what = if m_key.is_set() { "an M_Key" } else { "no M_Key" };
@@ -270,7 +262,6 @@ pub fn limited_member(entry: &LimitedMember, timeline: &mut Timeline) -> Result<
         nodes.retain(|node| !full.contains(node));
         words = format!("all hosts but {name} become limited members");
     }
-    timeline.charge(0, nodes.len())?;
     timeline.add_action(Action::SetMembership { nodes, full: false })?;
     Ok(format!("{words} of the default partition"))
 }

@@ -129,13 +129,6 @@ fn target_actions(normal: &Action, mut effects: Vec<ActiveEffect>) -> Vec<(Event
     actions
 }
 
-/// The number of repetitions, and the time between two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repeats {
-    pub times: u32,
-    pub every: Duration,
-}
-
 impl<'a> Timeline<'a> {
     /// A time of the file with the speed-up.
     pub fn scaled(&self, time: Duration) -> Duration {
@@ -198,6 +191,14 @@ impl<'a> Timeline<'a> {
         self.lookup(key, text, FabricIndex::node)
     }
 
+    /// The node of the key `node`, or else all, and that in words.
+    pub fn nodes<'t>(&self, name: Option<&'t str>) -> Result<(Vec<NodeId>, &'t str), Problem> {
+        Ok(match name {
+            Some(name) => (vec![self.node("node", name)?], name),
+            None => (self.net().node_ids().collect(), "all nodes"),
+        })
+    }
+
     /// The port that a key names, which has a cable now, and the cable's other end.
     pub fn link(&self, key: &str, text: &str) -> Result<(PortId, PortId), Problem> {
         let port = self.lookup(key, text, FabricIndex::port)?;
@@ -217,54 +218,38 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// How long an effect lasts, and that in words: ` for 10m`, or nothing if it does not end.
-    pub fn duration(&self, lasts: Option<Time>) -> Result<(Option<Duration>, String), Problem> {
-        let lasts = lasts.map(|time| self.positive("for", time)).transpose()?;
-        let words = lasts.map_or_else(String::new, |lasts| format!(" for {}", self.time(lasts)));
-        Ok((lasts, words))
-    }
-
     /// A time of the file in words, with the speed-up.
     pub fn time(&self, time: Duration) -> String {
         value::words(self.scaled(time))
     }
 
-    /// How often, by the keys `times` and `every`, each of which needs the other. `times` comes
-    /// with the key that it is from.
+    /// The times of an entry by the keys `times` and `every`, each of which needs the other, and that in words: `, 5
+    /// times, every 20s`, or nothing for once. `times` comes with the key that it is from. Charges so many actions each.
     pub fn repeats(
-        &self,
+        &mut self,
         times: Option<(u32, &str)>,
         every: Option<Time>,
-    ) -> Result<Repeats, Problem> {
-        match (times, every) {
-            (Some((0, key)), _) => Err(self.error(key, "times: must be more than 0")),
+        actions: u64,
+        ports_each: usize,
+    ) -> Result<(Vec<EventTime>, String), Problem> {
+        let (times, every) = match (times, every) {
+            (Some((0, key)), _) => return Err(self.error(key, "times: must be more than 0")),
             (Some((times, key)), None) if times > 1 => {
                 let problem = format!("times is {times}, but `every` (the interval) is missing");
-                Err(self.error(key, problem))
+                return Err(self.error(key, problem));
             }
-            (None, Some(_)) => Err(self.error("every", "`every` requires `times`")),
-            (None | Some(_), None) => Ok(Repeats { times: 1, every: Duration::ZERO }),
-            (Some((times, _)), Some(every)) => {
-                let every = self.positive("every", every)?;
-                match every.checked_mul(times) {
-                    Some(all) if all <= LONGEST => Ok(Repeats { times, every }),
-                    _ => Err(self.error("every", format!("{times} times are more than ten years"))),
-                }
-            }
+            (None, Some(_)) => return Err(self.error("every", "`every` requires `times`")),
+            (None | Some(_), None) => (1, Duration::ZERO),
+            (Some((times, _)), Some(every)) => (times, self.positive("every", every)?),
+        };
+        if every.checked_mul(times).is_none_or(|all| all > LONGEST) {
+            return Err(self.error("every", format!("{times} times are more than ten years")));
         }
-    }
-
-    pub fn turn(&self, repeats: Repeats, turn: u32) -> EventTime {
-        (self.at.0 + repeats.every * turn, self.at.1)
-    }
-
-    /// `, 5 times, every 20s`, or nothing for once.
-    pub fn repeated(&self, Repeats { times, every }: Repeats) -> String {
-        if times == 1 {
-            String::new()
-        } else {
-            format!(", {times} times, every {}", self.time(every))
-        }
+        self.charge(u64::from(times) * actions, ports_each)?;
+        let (from, entry) = self.at;
+        let turns = (0..times).map(|turn| (from + every * turn, entry)).collect();
+        let words = format!(", {times} times, every {}", self.time(every));
+        Ok((turns, if times == 1 { String::new() } else { words }))
     }
 
     /// Counts the entry's actions against the limits, before they are created.
@@ -286,22 +271,31 @@ impl<'a> Timeline<'a> {
         Ok(())
     }
 
+    /// Adds an action at the time of the entry. Nodes count as ports.
     pub fn add_action(&mut self, action: Action) -> Result<(), Problem> {
-        self.charge(1, 0)?;
+        let size = match &action {
+            Action::SetVsKey { nodes, .. }
+            | Action::SetMKey { nodes, .. }
+            | Action::SetMembership { nodes, .. } => nodes.len(),
+            _ => 0,
+        };
+        self.charge(1, size)?;
         self.actions.push((self.at, action));
         Ok(())
     }
 
-    /// Adds an effect from the time of the entry on.
+    /// Adds an effect from the time of the entry on. How long it lasts in words: ` for 10m`, or nothing if it does not
+    /// end.
     pub fn add_effect(
         &mut self,
         target: Target,
-        lasts: Option<Duration>,
         start: Action,
-    ) -> Result<(), Problem> {
+        lasts: Option<Time>,
+    ) -> Result<String, Problem> {
+        let lasts = lasts.map(|time| self.positive("for", time)).transpose()?;
         self.charge(2, 0)?;
-        self.add_effect_at(self.at, target, lasts, start);
-        Ok(())
+        self.add_effect_at(self.at, target, start, lasts);
+        Ok(lasts.map_or_else(String::new, |lasts| format!(" for {}", self.time(lasts))))
     }
 
     /// Adds an effect that is charged.
@@ -309,8 +303,8 @@ impl<'a> Timeline<'a> {
         &mut self,
         from: EventTime,
         target: Target,
-        lasts: Option<Duration>,
         start: Action,
+        lasts: Option<Duration>,
     ) {
         let until = lasts.map(|lasts| (from.0 + lasts, from.1));
         self.effects.entry(target).or_default().push(ActiveEffect { from, until, start });
