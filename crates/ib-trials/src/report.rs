@@ -339,15 +339,18 @@ impl Report<'_> {
             let rest: u64 = rows.iter().skip(SHOWN).map(|(_, count)| count).sum();
             rows.truncate(SHOWN);
             rows.extend((rest > 0).then_some(("others", rest)));
-            if !rows.is_empty() {
-                let rows: String =
-                    rows.iter().map(|(text, count)| format!("| {text} | {count} |\n")).collect();
-                let _ = writeln!(
-                    page,
-                    "{what}, by reason and by the last event on the cable within a day:\n\n\
-                     | reason | count |\n|---|---|\n{rows}"
-                );
+            if rows.is_empty() {
+                continue;
             }
+            let _ = writeln!(
+                page,
+                "{what}, by reason and by the last event on the cable within a day:\n\n\
+                 | reason | count |\n|---|---|"
+            );
+            for (text, count) in rows {
+                let _ = writeln!(page, "| {text} | {count} |");
+            }
+            page.push('\n');
         }
         page
     }

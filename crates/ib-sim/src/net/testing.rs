@@ -7,7 +7,7 @@ use ib_mad::node::NodeKind;
 
 use super::build::default_guid;
 use super::rates::{MASKS, Mask, Rates};
-use super::{Net, Node, NodeId, Port, PortId};
+use super::{Net, Node, Port, PortId};
 
 /// Writes a net: each node with its GUIDs and ids, the rates of its ports where they differ from
 /// those of the node before, and its cables.
@@ -17,100 +17,79 @@ use super::{Net, Node, NodeId, Port, PortId};
 ///
 /// An ibsim older than NDR stops at a net with NDR: Debian 12's 0.10 knows speeds up to HDR.
 pub fn write(net: &Net) -> String {
-    let mut writer = Writer { net, text: String::new(), rates: Rates::default(), prefix: "" };
+    // What earlier lines have set for later ones.
+    let (mut rates, mut module) = (Rates::default(), "");
+    let mut text = String::new();
+    // Writing to a String cannot fail.
     for id in net.node_ids() {
-        // Writing to a String cannot fail.
-        let _ = writer.node(id);
-    }
-    writer.text
-}
-
-struct Writer<'a> {
-    net: &'a Net,
-    text: String,
-    /// What earlier lines have set for later ones.
-    rates: Rates,
-    prefix: &'a str,
-}
-
-impl Writer<'_> {
-    fn node(&mut self, id: NodeId) -> std::fmt::Result {
-        let of = self.net.node(id);
+        let node = net.node(id);
+        let is_switch = node.kind == NodeKind::Switch;
         // No option sets the rates of port 0, so the node's are those of port 0.
-        let port0 = self.net.port(PortId(of.first_port));
-        for (mask, value) in self.changed_masks(port0) {
-            writeln!(self.text, "{}={value}", mask.key)?;
+        let port0 = net.port(PortId(node.first_port));
+        for (mask, value) in changed_masks(rates, port0) {
+            let _ = writeln!(text, "{}={value}", mask.key);
         }
-        let (prefix, base) = of.id.split_once('#').unwrap_or(("", &of.id));
-        if prefix != self.prefix {
-            writeln!(self.text, "module=\"{prefix}\"")?;
+        let (prefix, base) = node.id.split_once('#').unwrap_or(("", &node.id));
+        if prefix != module {
+            let _ = writeln!(text, "module=\"{prefix}\"");
         }
-        (self.rates, self.prefix) = (port0.rates, prefix);
-        writeln!(self.text, "vendid={:#x}\ndevid={}", of.vendor_id, of.device_id)?;
-        if of.system_guid != of.guid {
-            writeln!(self.text, "sysimgguid={}", of.system_guid)?;
+        (rates, module) = (port0.rates, prefix);
+        let _ = writeln!(text, "vendid={:#x}\ndevid={}", node.vendor_id, node.device_id);
+        if node.system_guid != node.guid {
+            let _ = writeln!(text, "sysimgguid={}", node.system_guid);
         }
-        let is_switch = of.kind == NodeKind::Switch;
-        let (word, key) = match of.kind {
+        let (word, key) = match node.kind {
             NodeKind::Switch => ("Switch", "switchguid"),
             NodeKind::Ca | NodeKind::AggregationNode => ("Hca", "caguid"),
             NodeKind::Router => ("Rt", "rtguid"),
         };
-        write!(self.text, "{key}={}", of.guid)?;
-        if is_switch && port0.guid != of.guid {
-            write!(self.text, "({:x})", port0.guid.0)?;
+        let _ = write!(text, "{key}={}", node.guid);
+        if is_switch && port0.guid != node.guid {
+            let _ = write!(text, "({:x})", port0.guid.0);
         }
-        let (count, description) = (of.port_count, description(of));
-        write!(self.text, "\n{word}\t{count} \"{base}\"\t\t# \"{description}\"")?;
+        let (count, description) = (node.port_count, description(node));
+        let _ = write!(text, "\n{word}\t{count} \"{base}\"\t\t# \"{description}\"");
         if is_switch {
-            self.text.push_str(if of.enhanced_port0 { " enhanced port 0" } else { "" });
-            self.lid(port0)?;
+            text += if node.enhanced_port0 { " enhanced port 0" } else { "" };
+            text += &lid(port0);
         }
-        self.text.push('\n');
-        for port in self.net.cable_ports(id) {
-            if let Some(peer) = self.net.port(port).cable {
-                self.cable(port, peer)?;
+        text += "\n";
+        for port in net.cable_ports(id).map(|port| net.port(port)) {
+            let Some(peer) = port.cable else { continue };
+            let _ = write!(text, "[{}]", port.number);
+            if !is_switch && port.guid != default_guid(node.kind, node.guid, port.number) {
+                let _ = write!(text, "({:x})", port.guid.0);
             }
+            // Within a module an id without a prefix belongs to the module.
+            let (peer_id, peer_number) = (&net.node_of(peer).id, net.port(peer).number);
+            let outside = if prefix.is_empty() || peer_id.contains('#') { "" } else { "#" };
+            let _ = write!(text, "\t\"{outside}{peer_id}\"[{peer_number}]");
+            for (mask, value) in changed_masks(rates, port) {
+                let _ = write!(text, " {}={value}", mask.letter);
+            }
+            let lid = if is_switch { String::new() } else { lid(port) };
+            text += if lid.is_empty() { "" } else { "\t#" };
+            text += &lid;
+            text += "\n";
         }
-        self.text.push('\n');
-        Ok(())
+        text += "\n";
     }
+    text
+}
 
-    /// The masks that earlier lines have set to other values than the port's.
-    fn changed_masks(&self, port: &Port) -> impl Iterator<Item = (&'static Mask, u8)> + use<> {
-        let (rates, before) = (port.rates, self.rates);
-        let masks = MASKS.iter().map(move |mask| (mask, mask.get(rates)));
-        masks.filter(move |(mask, value)| *value != mask.get(before))
-    }
+/// The masks of a port that earlier lines have set to other values.
+fn changed_masks(before: Rates, port: &Port) -> impl Iterator<Item = (&'static Mask, u8)> + use<> {
+    let rates = port.rates;
+    let masks = MASKS.iter().map(move |mask| (mask, mask.get(rates)));
+    masks.filter(move |(mask, value)| *value != mask.get(before))
+}
 
-    fn cable(&mut self, at: PortId, to: PortId) -> std::fmt::Result {
-        let (port, peer) = (self.net.port(at), self.net.port(to));
-        let (of, peer_of) = (self.net.node_of(at), self.net.node_of(to));
-        let is_switch = of.kind == NodeKind::Switch;
-        write!(self.text, "[{}]", port.number)?;
-        if !is_switch && port.guid != default_guid(of.kind, of.guid, port.number) {
-            write!(self.text, "({:x})", port.guid.0)?;
-        }
-        // Within a module an id without a prefix belongs to the module.
-        let outside = if self.prefix.is_empty() || peer_of.id.contains('#') { "" } else { "#" };
-        write!(self.text, "\t\"{outside}{}\"[{}]", peer_of.id, peer.number)?;
-        for (mask, value) in self.changed_masks(port) {
-            write!(self.text, " {}={value}", mask.letter)?;
-        }
-        if !is_switch && (port.lid.is_some() || port.lmc != 0) {
-            self.text.push_str("\t#");
-            self.lid(port)?;
-        }
-        self.text.push('\n');
-        Ok(())
-    }
-
-    fn lid(&mut self, port: &Port) -> std::fmt::Result {
-        match port.lid {
-            Some(lid) => write!(self.text, " lid {lid} lmc {}", port.lmc),
-            None if port.lmc != 0 => write!(self.text, " lmc {}", port.lmc),
-            None => Ok(()),
-        }
+/// The LID and LMC in a comment; empty without both.
+fn lid(port: &Port) -> String {
+    match port.lid {
+        Some(lid) => format!(" lid {lid} lmc {}", port.lmc),
+        None if port.lmc != 0 => format!(" lmc {}", port.lmc),
+        None => String::new(),
     }
 }
 
