@@ -10,7 +10,7 @@ use super::timeline::Timeline;
 use super::value::{
     Behavior, Fraction, Key, LinkSpeed, LinkWidth, Numbers, OneOrMore, PacketSize, Ratio, Time,
 };
-use super::{link_entries, module_entries, node_entries};
+use super::{link_entries, node_entries};
 use site_config::yaml::{self, Diagnostic};
 
 /// A scenario as parsed. `docs/dev/scenarios.md` describes all keys.
@@ -105,15 +105,15 @@ macro_rules! entries {
 
 entries! {
     BadCable "bad-cable" link_entries::bad_cable { into: String, ratio: Ratio, r#for: Option<Time>, }
-    DirtyConnector "dirty-connector" module_entries::dirty_connector {
+    DirtyConnector "dirty-connector" link_entries::dirty_connector {
         into: String,
         lane: u8,
         ratio: Ratio,
         light: Option<Fraction>,
         r#for: Option<Time>,
     }
-    HotModule "hot-module" module_entries::hot_module { port: String, celsius: u8, r#for: Option<Time>, }
-    SwapCable "swap-cable" module_entries::swap_cable { link: String, down: Time, }
+    HotModule "hot-module" link_entries::hot_module { port: String, celsius: u8, r#for: Option<Time>, }
+    SwapCable "swap-cable" link_entries::swap_cable { link: String, down: Time, }
     Flap "flap" link_entries::flap {
         link: String,
         down: OneOrMore<Time>,
@@ -148,8 +148,8 @@ entries! {
     Busy "busy" node_entries::busy { node: String, share: Fraction, r#for: Option<Time>, }
     LoseMads "lose-mads" node_entries::lose_mads { share: Fraction, node: Option<String>, r#for: Option<Time>, }
     MKey "m-key" node_entries::m_key { key: Key, level: u8, node: Option<String>, }
-    Registers "registers" module_entries::registers { node: String, behavior: Behavior, r#for: Option<Time>, }
-    VsKey "vs-key" module_entries::vs_key { key: Key, node: Option<String>, }
+    Registers "registers" node_entries::registers { node: String, behavior: Behavior, r#for: Option<Time>, }
+    VsKey "vs-key" node_entries::vs_key { key: Key, node: Option<String>, }
     // A subnet manager makes its own host a full member.
     LimitedMember "limited-member" node_entries::limited_member { node: Option<String>, except: Option<String>, }
     MoveCable "move-cable" link_entries::move_cable { from: String, to: String, }

@@ -1,19 +1,26 @@
-//! Entries of the timeline about links and cables.
+//! Entries of the timeline about links, cables, connectors and modules.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::file::{BadCable, Degrade, Entry, Flap, MoveCable, Unplug};
+use super::file::{
+    BadCable, Degrade, DirtyConnector, Entry, Flap, HotModule, MoveCable, SwapCable, Unplug,
+};
 use super::index::{EventTime, FabricIndex};
 use super::source::Problem;
 use super::timeline::{Target, Timeline};
 use super::{Action, value};
+use crate::agents::is_optical;
 use crate::net::PortId;
+use crate::simulation::Dirt;
 use ib_mad::rate::{Speed, Width};
+use ib_mad::register::LANES;
 
 /// A link without a signal for no longer than this retrains by itself and does not go down. A
 /// simulation needs a fixed limit; `docs/dev/scenarios.md` documents it.
 const RETRAINS: Duration = Duration::from_millis(100);
+/// The share of light that arrives through a dirty connector: 10 dB less.
+const LIGHT: f64 = 0.1;
 
 pub fn bad_cable(entry: &BadCable, timeline: &mut Timeline) -> Result<String, Problem> {
     let (port, from) = timeline.link("into", &entry.into)?;
@@ -22,6 +29,43 @@ pub fn bad_cable(entry: &BadCable, timeline: &mut Timeline) -> Result<String, Pr
     let lasting = timeline.add_effect(Target::Bits(port), start, entry.r#for)?;
     let (from, into) = (timeline.label(from), timeline.label(port));
     Ok(format!("the cable from {from} to {into} has a BER of {ratio:e} after FEC{lasting}"))
+}
+
+pub fn dirty_connector(entry: &DirtyConnector, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (port, from) = timeline.link("into", &entry.into)?;
+    let (lane, ratio) = (entry.lane, entry.ratio.0);
+    let has_lane = usize::from(lane) < LANES;
+    timeline.require(has_lane, "lane", format!("lane: {lane} is not between 0 and 7"))?;
+    let common = timeline.net().port(port).rates.common(timeline.net().port(from).rates);
+    let has_fec = common.best().is_some_and(|(_, speed)| speed >= Speed::Hdr);
+    timeline.require(has_fec, "into", "into: errors are corrected from HDR on only")?;
+    let light = entry.light.map_or(LIGHT, |light| light.0);
+    let start = Action::SetDirt { port, dirt: Some(Dirt { lane, ratio, light }) };
+    let lasting = timeline.add_effect(Target::Connector(port), start, entry.r#for)?;
+    let into = timeline.label(port);
+    Ok(format!(
+        "the connector at {into} is dirty: lane {lane} has a BER of {ratio:e} before FEC{lasting}"
+    ))
+}
+
+pub fn hot_module(entry: &HotModule, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (port, far) = timeline.link("port", &entry.port)?;
+    let has_sensor = is_optical(timeline.net(), port, far);
+    timeline.require(has_sensor, "port", "port: passive cables have no temperature")?;
+    let start = Action::SetModuleTemperature { port, degrees: Some(entry.celsius) };
+    let lasting = timeline.add_effect(Target::Module(port), start, entry.r#for)?;
+    Ok(format!("the module at {} has {} °C{lasting}", timeline.label(port), entry.celsius))
+}
+
+pub fn swap_cable(entry: &SwapCable, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (end, peer) = timeline.link("link", &entry.link)?;
+    let down = timeline.positive("down", entry.down)?;
+    let port = end.min(peer);
+    let start = Action::SetSignal { port, up: false };
+    timeline.add_effect(Target::Signal(port), start, Some(entry.down))?;
+    timeline.add_action(Action::SwapCable { port })?;
+    let (end, peer, down) = (timeline.label(end), timeline.label(peer), timeline.time(down));
+    Ok(format!("the cable between {end} and {peer} is replaced by another one within {down}"))
 }
 
 pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {

@@ -8,7 +8,6 @@
 mod file;
 mod index;
 mod link_entries;
-mod module_entries;
 mod node_entries;
 mod resolve;
 mod source;

@@ -1,8 +1,8 @@
 //! Entries of the timeline about nodes, their agents and their traffic.
 
 use super::file::{
-    Burst, Busy, Clear, LimitedMember, LoseMads, MKey as MKeyEntry, NewMaster, Reboot, Set, Silent,
-    Slow, SlowReceiver,
+    Burst, Busy, Clear, LimitedMember, LoseMads, MKey as MKeyEntry, NewMaster, Reboot, Registers,
+    Set, Silent, Slow, SlowReceiver, VsKey,
 };
 use super::index::FabricIndex;
 use super::resolve::flow;
@@ -244,6 +244,23 @@ pub fn m_key(entry: &MKeyEntry, timeline: &mut Timeline) -> Result<String, Probl
     timeline.add_action(Action::SetMKey { nodes, m_key, level })?;
     let what = if m_key.is_set() { "an M_Key" } else { "no M_Key" };
     Ok(format!("the subnet manager gives {whose} {what}, protection level {level}"))
+}
+
+pub fn registers(entry: &Registers, timeline: &mut Timeline) -> Result<String, Problem> {
+    let node = timeline.node("node", &entry.node)?;
+    let behavior = entry.behavior.0;
+    let start = Action::SetRegisters { node, behavior };
+    let lasting = timeline.add_effect(Target::Registers(node), start, entry.r#for)?;
+    Ok(format!("the registers of {} are {}{lasting}", entry.node, behavior.label()))
+}
+
+pub fn vs_key(entry: &VsKey, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (nodes, who) = timeline.nodes(entry.node.as_deref())?;
+    let key = entry.key.0;
+    timeline.add_action(Action::SetVsKey { nodes, key })?;
+    let gets = if entry.node.is_some() { "gets" } else { "get" };
+    let what = if key == 0 { "no VSKey" } else { "a VSKey" };
+    Ok(format!("{who} {gets} {what}"))
 }
 
 pub fn limited_member(entry: &LimitedMember, timeline: &mut Timeline) -> Result<String, Problem> {
