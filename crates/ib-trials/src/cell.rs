@@ -140,8 +140,6 @@ pub struct Cell {
     pub limits: Limits,
     pub fields: [Fields; 2],
     pub ticks: [Option<u8>; 2],
-    /// The ticks in a second at the width that was last used, by model.
-    pub ticks_per_second: [Option<(Width, f64)>; 2],
     pub nodes: Vec<Node>,
     pub ports: Vec<Port>,
     pub cables: Vec<Cable>,
@@ -193,7 +191,6 @@ impl Cell {
             limits: LimitTable::default().limits(generation.speed, generation.fec),
             fields: models.map(Fields::of),
             ticks: models.map(|model| model.tick),
-            ticks_per_second: [None; 2],
             nodes: Vec::new(),
             ports: Vec::new(),
             cables: Vec::new(),

@@ -98,15 +98,15 @@ impl Fields {
 
 impl Generation {
     /// The state of a port with a link.
-    pub fn status(&self, lid: u16, supported: Width) -> PortStatus {
+    pub fn status(&self, lid: u16) -> PortStatus {
         let speeds: SpeedSet = Speed::ALL.into_iter().collect::<SpeedSet>().up_to(self.speed);
-        let widths = Width::X1.code() | supported.code() | Width::X4.code().min(supported.up_to());
+        let widths = Width::X1.code() | Width::X4.code();
         PortStatus {
             lid: Lid(lid),
             sm_lid: Lid(1),
             state: ib_mad::port_state::state::ACTIVE,
             physical_state: ib_mad::port_state::physical::LINK_UP,
-            width: Some(supported),
+            width: Some(Width::X4),
             speed: Some(self.speed),
             widths_supported: widths,
             widths_enabled: widths,

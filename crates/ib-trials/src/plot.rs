@@ -11,9 +11,10 @@ const COLORS: [&str; 8] =
 
 /// The first bars are those of the verdicts.
 const OWN: usize = 4;
+const DECADES: i32 = 8;
 
 /// A curve: its name, and its points.
-pub type Curve = (String, Vec<(f64, f64)>);
+pub type Curve<'a> = (&'a str, Vec<(f64, f64)>);
 
 fn begin(height: f64, title: &str) -> String {
     format!(
@@ -89,16 +90,16 @@ pub fn found_by_time(title: &str, curves: &[Curve]) -> String {
     svg
 }
 
-/// Bars on a logarithmic scale from 0.1 to 10 to the `decades`: a value, and the upper bound as a thin line.
-pub fn bars(title: &str, rows: &[(String, f64, f64)], decades: i32) -> String {
+/// Bars on a logarithmic scale from 0.1 to 10 to the [`DECADES`]: a value, and the upper bound as a thin line.
+pub fn bars(title: &str, rows: &[(&str, f64, f64)]) -> String {
     let (left, step) = (270.0, 30.0);
     let bottom = TOP + step * rows.len() as f64;
     let x = |value: f64| {
-        let share = (value.max(0.1).log10() + 1.0) / (f64::from(decades) + 1.0);
+        let share = (value.max(0.1).log10() + 1.0) / (f64::from(DECADES) + 1.0);
         left + (WIDTH - left - 30.0) * share.min(1.0)
     };
     let mut svg = begin(bottom + 34.0, title);
-    for decade in -1..=decades {
+    for decade in -1..=DECADES {
         let at = x(10_f64.powi(decade));
         let label = match decade {
             ..0 => "0.1".to_owned(),

@@ -2,7 +2,6 @@
 
 use ib_health::congestion;
 use ib_mad::Counter;
-use ib_mad::rate::{Speed, Width};
 use ib_sim::rng::Rng;
 
 use crate::cell::{Cell, exponential};
@@ -117,23 +116,11 @@ impl Cell {
     #[expect(clippy::cast_sign_loss, reason = "no time is below zero")]
     /// A port waits for so many seconds.
     fn wait(&mut self, port: usize, cable: usize, seconds: f64) {
-        let width = self.cables[cable].width;
-        let per_second = match self.ticks_per_second[self.model(port)] {
-            Some((of, per_second)) if of == width => per_second,
-            _ => {
-                let tick = self.ticks[self.model(port)];
-                let per_second = ticks_per_second(tick, width, self.generation.speed);
-                self.ticks_per_second[self.model(port)] = Some((width, per_second));
-                per_second
-            }
-        };
+        const SOME: u64 = 1 << 40;
+        let (tick, width) = (self.ticks[self.model(port)], self.cables[cable].width);
+        // As many ticks as the evaluator takes for a second.
+        let waited = congestion::wait(SOME, tick, width, self.generation.speed, 1e9);
+        let per_second = waited.map_or(0.0, |some| SOME as f64 / (f64::from(some.share) * 1e9));
         self.add(port, Counter::XmitWait, (per_second * seconds) as u64);
     }
-}
-
-/// As many ticks as the evaluator takes for a second.
-fn ticks_per_second(tick: Option<u8>, width: Width, speed: Speed) -> f64 {
-    const SOME: u64 = 1 << 40;
-    let waited = congestion::wait(SOME, tick, width, speed, 1e9);
-    waited.map_or(0.0, |some| SOME as f64 / (f64::from(some.share) * 1e9))
 }

@@ -123,9 +123,9 @@ impl Times {
     }
 
     /// The share that was found by time, in minutes.
-    fn curve(&self, name: &str) -> Curve {
+    fn curve<'a>(&self, name: &'a str) -> Curve<'a> {
         let steps = (0..=60).map(|step| 1440_f64.powf(f64::from(step) / 60.0));
-        (name.to_owned(), steps.map(|minutes| (minutes, self.share(minutes * 60.0))).collect())
+        (name, steps.map(|minutes| (minutes, self.share(minutes * 60.0))).collect())
     }
 }
 
@@ -188,12 +188,12 @@ impl Report<'_> {
     }
 
     fn false_alarm_plot(&self) -> String {
-        let row = |(name, count, days): (&str, u64, f64)| {
+        let row = |(name, count, days): (&'static str, u64, f64)| {
             let upper = per_million(poisson_upper(count), days);
-            (name.to_owned(), per_million(count as f64, days), upper)
+            (name, per_million(count as f64, days), upper)
         };
         let rows: Vec<_> = self.judges().into_iter().map(row).collect();
-        plot::bars("False alarms per million cable-days; thin line: 95% upper bound", &rows, 8)
+        plot::bars("False alarms per million cable-days; thin line: 95% upper bound", &rows)
     }
 
     fn detection_plot(&self) -> String {

@@ -14,7 +14,6 @@ use ib_health::settings::{MaintenanceWindow, NodeSelector};
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
-use ib_mad::rate::Width;
 use ib_mad::reading::Raw;
 use ib_mad::{Guid, Moment, Reading};
 use ib_sim::rng::Rng;
@@ -153,14 +152,10 @@ impl World {
 
     /// The state that a port reports.
     fn status(&self, port: usize, now: f64) -> PortStatus {
-        let node = self.cell.ports[port].node;
-        let lid = node as u16 + 1;
-        let Some((cable, _)) = self.cell.ports[port].cable else {
-            return self.cell.generation.status(lid, Width::X4);
-        };
+        let status = self.cell.generation.status(self.cell.ports[port].node as u16 + 1);
+        let Some((cable, _)) = self.cell.ports[port].cable else { return status };
         let known = &self.cell.cables[cable];
-        let up =
-            PortStatus { width: Some(known.width), ..self.cell.generation.status(lid, Width::X4) };
+        let up = PortStatus { width: Some(known.width), ..status };
         if !known.up || !self.cell.has_both_nodes(cable) {
             let (state, physical_state) = (state::DOWN, physical::POLLING);
             PortStatus { state, physical_state, width: None, speed: None, ..up }
