@@ -44,7 +44,7 @@ pub struct Tally {
 }
 
 /// A injected fault.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Index in [`KINDS`](crate::trials::KINDS).
     pub kind: usize,

@@ -271,13 +271,8 @@ fn plant(world: &mut World, cell: u64, generation: usize, interval: u32) -> Vec<
             generation,
             interval,
             to_host,
-            watch: None,
-            bad: None,
-            others: [None; Rule::ALL.len()],
             cause: has_cause.then_some(cause),
-            has_powers: false,
-            first_right: None,
-            second_right: None,
+            ..Trial::default()
         };
         faults.push(Watched { cable, planted, began, cause, trial });
     }

@@ -1,6 +1,6 @@
 //! The timeline of a scenario: effects that begin and end, and the actions that they produce.
 //!
-//! An entry of the file is applied through its [`Context`]. Of several effects on one target the
+//! Of several effects on one target the
 //! one that began last and has not ended is in force. When it ends, the one before it is in force
 //! again, and without any the target is back to normal.
 
