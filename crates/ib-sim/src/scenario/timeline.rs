@@ -1,8 +1,7 @@
 //! The timeline of a scenario: effects that begin and end, and the actions that they produce.
 //!
-//! Of several effects on one target the
-//! one that began last and has not ended is in force. When it ends, the one before it is in force
-//! again, and without any the target is back to normal.
+//! Of several effects on one target the one that began last and has not ended is in force. When it ends, the one before
+//! it is in force again, and without any the target is back to normal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
