@@ -16,6 +16,7 @@ pub(crate) const VENDOR_ID: u32 = 0x2c9;
 /// A generation of switches or adapters: a row of `devices.tsv`, which describes the columns.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the file describes its columns")]
+#[expect(clippy::struct_excessive_bools, reason = "features that a device has or has not")]
 pub struct DeviceModel {
     pub name: &'static str,
     pub kind: NodeKind,

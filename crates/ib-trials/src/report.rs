@@ -223,6 +223,7 @@ impl Report<'_> {
         let is_twice = |trial: &Trial| trial.kind == twice() && trial.interval == self.interval();
         let watched = Times::of(tally, is_twice, |trial| trial.watch);
         let unknown_days = tally.unknown_seconds as f64 / DAY;
+        let rules = Rule::ALL.map(|it| format!("- **{}**: {}\n", it.label(), it.help()));
         let marginal: Vec<String> = (MARGINAL.iter())
             .map(|(times, share)| format!("{times} in {}", percent(*share)))
             .collect();
@@ -240,7 +241,7 @@ impl Report<'_> {
             ("{watched-soon}", watched.percent(TEN_MINUTES)),
             ("{watched-later}", watched.percent(3600.0)),
             ("{judges}", self.judge_rows()),
-            ("{rules}", Rule::ALL.map(|it| format!("- **{}**: {}\n", it.label(), it.help())).concat()),
+            ("{rules}", rules.concat()),
             ("{unknown}", percent(unknown_days / tally.cable_days().max(1.0))),
             ("{flaps}", number(tally.flaps as f64)),
             ("{counted-flaps}", number(tally.counted_flaps as f64)),

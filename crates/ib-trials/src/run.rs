@@ -145,8 +145,9 @@ pub fn run(
     })?;
     // In the order of the shards, whatever finished first.
     let mut all = Tally::default();
-    let tallies = shards.iter().filter_map(|shard| known.remove(&shard.name()));
-    tallies.for_each(|tally| all.add(tally));
+    for tally in shards.iter().filter_map(|shard| known.remove(&shard.name())) {
+        all.add(tally);
+    }
     Ok(all)
 }
 
@@ -161,7 +162,9 @@ pub fn load(path: &Path) -> Result<Option<(Settings, Tally)>, RunError> {
     let Some((settings, mut lines)) = lines(path)? else { return Ok(None) };
     lines.sort_by(|a, b| a.shard.cmp(&b.shard));
     let mut all = Tally::default();
-    lines.into_iter().for_each(|line| all.add(line.tally));
+    for line in lines {
+        all.add(line.tally);
+    }
     Ok(Some((settings, all)))
 }
 

@@ -109,8 +109,7 @@ pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> 
     // Each entry has a name of its own: their flows add up.
     let name = format!("burst-{}", timeline.at.1);
     let target = Target::Flows(name.clone());
-    let lasting =
-        timeline.add_effect(target, Action::SetTraffic { name, flows }, entry.r#for)?;
+    let lasting = timeline.add_effect(target, Action::SetTraffic { name, flows }, entry.r#for)?;
     let names: Vec<String> = from.iter().map(|port| net.node_of(*port).id.clone()).collect();
     let (send, whose) =
         if names.len() == 1 { ("sends", "its link's") } else { ("each send", "their links'") };
