@@ -6,7 +6,7 @@ use ib_health::bit_errors::{BitErrorLevel, BitErrors, ENOUGH};
 use ib_health::{LinkAssessment, Reason, Verdict};
 use ib_mad::Counter;
 
-use super::links::FabricView;
+use super::links::{FabricView, LinkRow};
 use super::model::{Learning, Verdicts};
 
 impl Learning {
@@ -63,14 +63,9 @@ fn of_end(errors: &BitErrors) -> Option<Learning> {
 
 impl Verdicts {
     /// Counts one more link. Returns how far it is.
-    pub(super) fn add_link(
-        &mut self,
-        view: FabricView<'_>,
-        verdict: Verdict,
-        assessment: Option<&LinkAssessment>,
-    ) -> Option<Learning> {
-        let learning = assessment.and_then(|link| of_link(view, link));
-        self.add(verdict);
+    pub(super) fn add_link(&mut self, link: &LinkRow<'_>) -> Option<Learning> {
+        let learning = link.learning();
+        self.add(link.verdict());
         self.learning += usize::from(learning.is_some());
         learning
     }
@@ -79,7 +74,6 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::links::with_findings;
     use fabric_observation::Observation;
     use ib_health::bit_errors::{BerWindow, Measurement};
     use ib_health::testing::{count, fine, port, snapshot};
@@ -109,9 +103,8 @@ mod tests {
     /// All links of a fabric that only lack time.
     fn of_fabric(observation: &Observation) -> Option<Learning> {
         let (view, mut verdicts) = (FabricView::new(observation)?, Verdicts::default());
-        let links = with_findings(observation);
         let early: Vec<Learning> =
-            links.filter_map(|(_, verdict, link)| verdicts.add_link(view, verdict, link)).collect();
+            view.links().filter_map(|link| verdicts.add_link(&link)).collect();
         assert_eq!(verdicts.learning, early.len());
         early.into_iter().reduce(Learning::and)
     }

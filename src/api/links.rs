@@ -1,7 +1,6 @@
 //! The latest sweep of a fabric as models; and `/api/v1/links`: each link with its verdict and the evidence, or the
 //! worst of them, found without building all models: of 30,000 links a page shows a hundred.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
@@ -9,22 +8,20 @@ use serde::{Serialize, Serializer};
 use fabric_observation::Observation;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::Link as Cable;
-use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
+use ib_fabric::{Node, PortIndex, Snapshot};
 use ib_health::bit_errors::BerWindow;
-use ib_health::outage::Outages;
 use ib_health::{
     Assessment, LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence,
 };
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
-use ib_mad::rate::Speed;
 use ib_mad::reading::CounterSet;
 use ib_mad::register::text;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::model::{
-    BitErrors, End, FabricLinks, Label, Link, LinkPlace, LinkReason, Links, Severity,
+    BitErrors, End, FabricLinks, Label, Learning, Link, LinkPlace, LinkReason, Links, Severity,
     SuggestedRepair, Verdicts, WindowErrors,
 };
 use super::{Fabrics, Filter, learning, model, selected};
@@ -52,36 +49,11 @@ impl<'a> FabricView<'a> {
         self.time(self.snapshot.ended)
     }
 
-    /// A link with its assessment.
-    pub fn link(&self, cable: Cable, assessment: Option<&LinkAssessment>) -> Link {
-        let Cable(near, far) = cable;
-        let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
-        let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
-        let outages = assessment.map(|link| link.outages).unwrap_or_default();
-        Link {
-            link: id.unwrap_or_default(),
-            fabric: self.name.to_owned(),
-            verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict).label().into(),
-            since: assessment.and_then(|link| self.time(link.since)),
-            reasons: assessment.map(|link| self.reasons(link)).unwrap_or_default(),
-            repair: assessment.and_then(|link| link.repair).map(|repair| SuggestedRepair {
-                repair: repair.label().into(),
-                description: repair.help().into(),
-            }),
-            up: assessment.and_then(|link| link.up),
-            ends: [self.end(near), self.end(far)],
-            rate: status.and_then(PortStatus::rate),
-            speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
-            width: status.and_then(|status| status.width).map(|width| width.label().into()),
-            flaps: outages.flaps,
-            down_seconds: outages.down.least.as_secs_f64(),
-            down_max_seconds: outages.down.most.as_secs_f64(),
-            last_change: outages.last_change.and_then(|last| self.time(last)),
-            upstream: assessment
-                .and_then(|link| link.upstream)
-                .map(|port| evidence::port_label(self.snapshot, port)),
-            learning: assessment.and_then(|link| learning::of_link(*self, link)),
-        }
+    /// All links. While the device is away nothing is evaluated: the links are there without assessment.
+    pub(crate) fn links(self) -> impl Iterator<Item = LinkRow<'a>> {
+        let assessments = self.assessment.links.iter().map(Some).chain(std::iter::repeat(None));
+        let links = self.snapshot.fabric.links().zip(assessments);
+        links.map(move |(cable, assessment)| LinkRow { view: self, cable, assessment })
     }
 
     fn reasons(&self, link: &LinkAssessment) -> Vec<LinkReason> {
@@ -152,14 +124,6 @@ pub(super) fn names(counters: CounterSet) -> Vec<Label> {
     rows.map(|row| row.metric.into()).collect()
 }
 
-/// The bit error ratios of the windows with data.
-fn ratios(errors: &bit_errors::BitErrors) -> impl Iterator<Item = f64> {
-    let watched = BerWindow::ALL
-        .into_iter()
-        .filter(|window| !errors.windows[*window as usize].span().is_zero());
-    watched.filter_map(|window| errors.ratio(window)).filter(|ratio| ratio.is_finite())
-}
-
 /// The measurements of the windows with data.
 fn windows(errors: &bit_errors::BitErrors) -> impl Iterator<Item = WindowErrors> {
     let windows = BerWindow::ALL.into_iter().zip(errors.windows);
@@ -180,154 +144,111 @@ pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
     }
 }
 
-/// The links that a filter selects. A fabric name that no fabric has selects nothing.
+/// The links that a filter selects; with a limit, of each fabric as many, the worst first. A fabric name that no fabric
+/// has selects nothing.
 pub fn links(fabrics: &Fabrics, filter: &Filter) -> Links {
-    build(fabrics, filter, |list| list.iter().collect())
+    build(fabrics, filter, |rows| rows.iter().map(LinkRow::link).collect())
 }
 
 /// The same as JSON, written link by link: all models at once would take more memory than the text.
 pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
-    if filter.limit.is_some() {
-        return serde_json::to_vec(&worst(fabrics, filter));
-    }
-    serde_json::to_vec(&build(fabrics, filter, |list| list))
-}
-
-/// Of each selected fabric as many links as the filter's limit, the worst first.
-pub fn worst(fabrics: &Fabrics, filter: &Filter) -> Links {
-    let limit = filter.limit.unwrap_or(usize::MAX);
-    build(fabrics, filter, |list| {
-        if filter.suspect || filter.node.is_some() {
-            let mut links: Vec<Link> = list.iter().collect();
-            links.sort_by(|a, b| a.rank().cmp(&b.rank()));
-            links.truncate(limit);
-            return links;
-        }
-        let (verdicts, text) = (&*filter.verdicts, &*filter.name);
-        let one = std::slice::from_ref(list.observation);
-        let filter = ListFilter { verdicts, text, ..ListFilter::default() };
-        ranked(one, &filter, 0, limit).1.iter().map(LinkRow::link).collect()
-    })
+    serde_json::to_vec(&build(fabrics, filter, LinkList))
 }
 
 fn build<'a, L>(
     fabrics: &'a Fabrics,
-    filter: &'a Filter,
-    collect: impl Fn(LinkList<'a>) -> L,
+    filter: &Filter,
+    collect: impl Fn(Vec<LinkRow<'a>>) -> L,
 ) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
+        let (view, one) = (FabricView::new(observation), std::slice::from_ref(observation));
         let mut verdicts = Verdicts::default();
-        if let Some(view) = FabricView::new(observation) {
-            for (_, verdict, link) in with_findings(observation) {
-                verdicts.add_link(view, verdict, link);
-            }
+        for row in view.into_iter().flat_map(FabricView::links) {
+            verdicts.add_link(&row);
         }
+        let rows = match filter.limit {
+            Some(limit) => ranked(one, filter, 0, limit).1,
+            None => select(one, filter),
+        };
         FabricLinks {
             fabric: observation.fabric.clone(),
-            swept_at: FabricView::new(observation).and_then(FabricView::swept_at),
+            swept_at: view.and_then(FabricView::swept_at),
             verdicts,
-            links: collect(LinkList { observation, filter }),
+            links: collect(rows),
         }
     });
     Links { fabrics: fabrics.collect() }
 }
 
-/// All links of a fabric with their verdict and assessment. While the device is away nothing is evaluated: the links
-/// are there without assessment.
-pub(super) fn with_findings(
-    observation: &Observation,
-) -> impl Iterator<Item = (Cable, Verdict, Option<&LinkAssessment>)> {
-    let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
-    let assessment = observation.assessment.links.iter().map(Some);
-    let all = cables.zip(assessment.chain(std::iter::repeat(None)));
-    all.map(|(cable, it)| (cable, it.map_or(Verdict::Unknown, |it| it.verdict), it))
-}
+struct LinkList<'a>(Vec<LinkRow<'a>>);
 
-struct LinkList<'a> {
-    observation: &'a Arc<Observation>,
-    filter: &'a Filter,
-}
-
-impl<'a> LinkList<'a> {
-    fn iter(&self) -> impl Iterator<Item = Link> + use<'a> {
-        let (view, filter) = (FabricView::new(self.observation), self.filter);
-        let named = view.and_then(|view| selected_nodes(view.snapshot, filter));
-        with_findings(self.observation).filter_map(move |(cable, verdict, assessment)| {
-            let view = view?;
-            let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
-            if !is_selected || !has_name(view, cable, named.as_deref()) {
-                return None;
-            }
-            let link = view.link(cable, assessment);
-            let is_expected = || assessment.is_some_and(|it| lost_as_expected(&link, &it.outages));
-            (!filter.suspect || link.is_suspect() && !is_expected()).then_some(link)
-        })
+impl Serialize for LinkList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(LinkRow::link))
     }
 }
 
 /// For each node whether a filter selects its links; `None` if it selects those of all nodes.
-fn selected_nodes(snapshot: &Snapshot, filter: &Filter) -> Option<Vec<bool>> {
-    let named = nodes_named(snapshot, &filter.name);
-    let Some(called) = &filter.node else { return named };
-    let mut nodes = named.unwrap_or_else(|| vec![true; snapshot.fabric.nodes.len()]);
-    for (is_selected, node) in nodes.iter_mut().zip(&snapshot.fabric.nodes) {
-        *is_selected &= node.is_called(called);
+pub(super) fn selected_nodes(snapshot: &Snapshot, filter: &Filter) -> Option<Vec<bool>> {
+    let text = filter.name.trim().to_lowercase();
+    if text.is_empty() && filter.node.is_none() {
+        return None;
     }
-    Some(nodes)
-}
-
-/// Whether a node at an end of a link is named.
-fn has_name(view: FabricView<'_>, cable: Cable, named: Option<&[bool]>) -> bool {
-    let is_named = |port: PortIndex| {
-        let NodeIndex(node) = view.snapshot.fabric.port(port).node;
-        named.is_none_or(|named| named[node as usize])
+    let is_selected = |node: &Node| {
+        (text.is_empty() || node.name.to_lowercase().contains(&text))
+            && filter.node.as_ref().is_none_or(|name| node.is_called(name))
     };
-    is_named(cable.0) || is_named(cable.1)
+    Some(snapshot.fabric.nodes.iter().map(is_selected).collect())
 }
 
-/// Whether a link is only suspect because of the link downs of a reboot or of announced maintenance.
-fn lost_as_expected(link: &Link, outages: &Outages) -> bool {
-    let has_losses_only = |end: &End| {
-        let downed = end.counters.get(Counter::LinkDowned.row().metric).copied();
-        end.local_errors() == downed.unwrap_or(0)
-    };
-    let is_expected = outages.flaps == 0 && outages.expected.iter().any(|count| *count > 0);
-    link.verdict() == Verdict::Unknown && is_expected && link.ends.iter().all(has_losses_only)
-}
-
-impl Serialize for LinkList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
-    }
-}
-
-/// Which links to list. An empty field selects all.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ListFilter<'a> {
-    /// Only the fabric of this name.
-    pub fabric: Option<&'a str>,
-    /// Only links with one of these verdicts.
-    pub verdicts: &'a [Verdict],
-    /// Only links with this reason.
-    pub reason: Option<Reason>,
-    /// Only links that run at this speed.
-    pub speed: Option<Speed>,
-    /// Only links with this text in the name of a node at an end, in any case.
-    pub text: &'a str,
-}
-
-/// A link of a list, before its model is built.
+/// A link with its assessment, before its model is built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkRow<'a> {
     pub view: FabricView<'a>,
     pub cable: Cable,
-    pub verdict: Verdict,
     pub assessment: Option<&'a LinkAssessment>,
 }
 
-impl LinkRow<'_> {
+impl<'a> LinkRow<'a> {
+    /// Its model.
     pub fn link(&self) -> Link {
-        self.view.link(self.cable, self.assessment)
+        let LinkRow { view, cable: Cable(near, far), assessment } = *self;
+        let (status, id) = (self.status(), view.snapshot.fabric.link_id(near));
+        let outages = assessment.map(|link| link.outages).unwrap_or_default();
+        Link {
+            link: id.map(|id| id.to_string()).unwrap_or_default(),
+            fabric: view.name.to_owned(),
+            verdict: self.verdict().label().into(),
+            since: assessment.and_then(|link| view.time(link.since)),
+            reasons: assessment.map(|link| view.reasons(link)).unwrap_or_default(),
+            repair: assessment.and_then(|link| link.repair).map(|repair| SuggestedRepair {
+                repair: repair.label().into(),
+                description: repair.help().into(),
+            }),
+            up: assessment.and_then(|link| link.up),
+            ends: [view.end(near), view.end(far)],
+            rate: status.and_then(PortStatus::rate),
+            speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
+            width: status.and_then(|status| status.width).map(|width| width.label().into()),
+            flaps: outages.flaps,
+            down_seconds: outages.down.least.as_secs_f64(),
+            down_max_seconds: outages.down.most.as_secs_f64(),
+            last_change: outages.last_change.and_then(|last| view.time(last)),
+            upstream: assessment
+                .and_then(|link| link.upstream)
+                .map(|port| evidence::port_label(view.snapshot, port)),
+            learning: self.learning(),
+        }
+    }
+
+    /// Its verdict; that of a link without assessment is unknown.
+    pub fn verdict(&self) -> Verdict {
+        self.assessment.map_or(Verdict::Unknown, |link| link.verdict)
+    }
+
+    /// How far it is, if it only lacks time of observation.
+    pub fn learning(&self) -> Option<Learning> {
+        learning::of_link(self.view, self.assessment?)
     }
 
     /// Its ends.
@@ -336,30 +257,71 @@ impl LinkRow<'_> {
     }
 
     /// The state of the end that is known.
-    pub fn status(&self) -> Option<&PortStatus> {
+    pub fn status(&self) -> Option<&'a PortStatus> {
         self.ports().into_iter().find_map(|port| self.view.snapshot.status(port))
+    }
+
+    /// The link errors of both ends.
+    pub fn errors(&self) -> u64 {
+        self.readings().map(Reading::link_errors).fold(0, u64::saturating_add)
+    }
+
+    fn readings(&self) -> impl Iterator<Item = &'a Reading> {
+        let snapshot = self.view.snapshot;
+        self.ports().into_iter().filter_map(|port| snapshot.reading(port))
+    }
+
+    /// Whether one of its ends is at one of these nodes.
+    pub fn is_at(&self, nodes: &[bool]) -> bool {
+        let fabric = &self.view.snapshot.fabric;
+        self.ports().into_iter().any(|port| nodes[fabric.port(port).node.0 as usize])
+    }
+
+    fn is_selected(&self, filter: &Filter, nodes: Option<&[bool]>) -> bool {
+        let has_reason =
+            |reason| self.assessment.is_some_and(|link| link.reasons.weight(reason).is_some());
+        let has_speed = |speed| self.status().is_some_and(|status| status.speed == Some(speed));
+        let is_suspect =
+            || model::is_suspect(self.verdict(), self.errors()) && !self.was_lost_as_expected();
+        (filter.verdicts.is_empty() || filter.verdicts.contains(&self.verdict()))
+            && filter.reason.is_none_or(has_reason)
+            && filter.speed.is_none_or(has_speed)
+            && nodes.is_none_or(|nodes| self.is_at(nodes))
+            && (!filter.suspect || is_suspect())
+    }
+
+    /// Whether it is only suspect because of the link downs of a reboot or of announced maintenance.
+    fn was_lost_as_expected(&self) -> bool {
+        let Some(outages) = self.assessment.map(|link| link.outages) else { return false };
+        let has_losses_only = |reading: &Reading| {
+            reading.link_errors() == reading.get(Counter::LinkDowned).unwrap_or(0)
+        };
+        let is_expected = outages.flaps == 0 && outages.expected.iter().any(|count| *count > 0);
+        self.verdict() == Verdict::Unknown && is_expected && self.readings().all(has_losses_only)
+    }
+
+    /// The severity of its model.
+    fn severity(&self) -> Severity {
+        let assessments = &self.view.assessment.ports;
+        let ends = self.ports().into_iter().filter_map(|port| assessments.get(port.0 as usize));
+        let ratios = ends.flat_map(|end| windows(&end.bit_errors)).filter_map(|it| it.ratio);
+        model::severity(self.verdict(), ratios.fold(0.0, f64::max), self.errors())
+    }
+
+    fn place(&self) -> LinkPlace<'a> {
+        let FabricView { name, snapshot, .. } = self.view;
+        let fabric = &snapshot.fabric;
+        (name, self.ports().map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)))
     }
 }
 
 /// The links that a filter selects.
-pub(crate) fn select<'a>(fabrics: &'a Fabrics, filter: &ListFilter<'_>) -> Vec<LinkRow<'a>> {
+pub(crate) fn select<'a>(fabrics: &'a Fabrics, filter: &Filter) -> Vec<LinkRow<'a>> {
     let mut rows = Vec::new();
-    for observation in selected(fabrics, filter.fabric) {
+    for observation in selected(fabrics, filter.fabric.as_deref()) {
         let Some(view) = FabricView::new(observation) else { continue };
-        let named = nodes_named(view.snapshot, filter.text);
-        for (cable, verdict, assessment) in with_findings(observation) {
-            let row = LinkRow { view, cable, verdict, assessment };
-            let has_reason =
-                |reason| assessment.is_some_and(|link| link.reasons.weight(reason).is_some());
-            let has_speed = |speed| row.status().is_some_and(|status| status.speed == Some(speed));
-            if (filter.verdicts.is_empty() || filter.verdicts.contains(&verdict))
-                && filter.reason.is_none_or(has_reason)
-                && filter.speed.is_none_or(has_speed)
-                && has_name(view, cable, named.as_deref())
-            {
-                rows.push(row);
-            }
-        }
+        let nodes = selected_nodes(view.snapshot, filter);
+        rows.extend(view.links().filter(|row| row.is_selected(filter, nodes.as_deref())));
     }
     rows
 }
@@ -367,20 +329,17 @@ pub(crate) fn select<'a>(fabrics: &'a Fabrics, filter: &ListFilter<'_>) -> Vec<L
 /// The number of the selected links, and up to `count` of them, the worst first, without the first `skip`.
 pub(crate) fn ranked<'a>(
     fabrics: &'a Fabrics,
-    filter: &ListFilter<'_>,
+    filter: &Filter,
     skip: usize,
     count: usize,
 ) -> (usize, Vec<LinkRow<'a>>) {
-    let rank = |row: LinkRow<'a>| (severity(row.view, row.cable, row.assessment), row);
-    let mut ranked: Vec<(Severity, LinkRow<'a>)> =
-        select(fabrics, filter).into_iter().map(rank).collect();
+    let rows = select(fabrics, filter).into_iter();
+    let mut ranked: Vec<(Severity, LinkRow<'a>)> = rows.map(|row| (row.severity(), row)).collect();
     let found = ranked.len();
     let end = skip.saturating_add(count).min(found);
     // Few have the same severity: the names of most links are never looked up.
     let order = |a: &(Severity, LinkRow<'_>), b: &(Severity, LinkRow<'_>)| {
-        let place =
-            |a: LinkRow<'_>, b: LinkRow<'_>| place(a.view, a.cable).cmp(&place(b.view, b.cable));
-        a.0.cmp(&b.0).then_with(|| place(a.1, b.1))
+        a.0.cmp(&b.0).then_with(|| a.1.place().cmp(&b.1.place()))
     };
     // The order of the rest does not matter.
     if end < found {
@@ -391,34 +350,10 @@ pub(crate) fn ranked<'a>(
     (found, ranked.into_iter().skip(skip).map(|(_, row)| row).collect())
 }
 
-/// For each node whether a text is in its name; `None` without a text.
-pub(super) fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
-    let text = text.trim().to_lowercase();
-    let has = |node: &Node| node.name.to_lowercase().contains(&text);
-    (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
-}
-
-/// The severity of the model that would be built from this link.
-fn severity(view: FabricView<'_>, cable: Cable, assessment: Option<&LinkAssessment>) -> Severity {
-    let ends = [cable.0, cable.1];
-    let ports = ends.iter().filter_map(|port| view.assessment.ports.get(port.0 as usize));
-    let ratios = ports.flat_map(|port| ratios(&port.bit_errors));
-    let errors = ends.map(|port| view.snapshot.reading(port).map_or(0, Reading::link_errors));
-    model::severity(
-        assessment.map_or(Verdict::Unknown, |link| link.verdict),
-        ratios.fold(0.0, f64::max),
-        errors[0].saturating_add(errors[1]),
-    )
-}
-
-fn place(view: FabricView<'_>, cable: Cable) -> LinkPlace<'_> {
-    let fabric = &view.snapshot.fabric;
-    let end = |port| (&*fabric.node_of(port).name, fabric.port(port).number);
-    (view.name, [cable.0, cable.1].map(end))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use ib_health::congestion::Wait;
     use ib_health::testing::{count, fine, over, port, saturated, snapshot};
@@ -426,6 +361,7 @@ mod tests {
     use ib_health::{Assessment, Reason};
     use ib_mad::Counter;
     use ib_mad::Moment;
+    use ib_mad::rate::Speed;
 
     /// A small fabric; its first link is bad.
     fn observation() -> Observation {
@@ -534,7 +470,7 @@ mod tests {
     fn limited_list_has_the_worst_links_of_those_selected() {
         let board = board();
         let listed = |filter: Filter| {
-            let limited = worst(&board, &Filter { limit: Some(1), ..filter.clone() });
+            let limited = links(&board, &Filter { limit: Some(1), ..filter.clone() });
             let all = links(&board, &filter);
             assert_eq!(limited.fabrics[0].verdicts, all.fabrics[0].verdicts);
             let names = |links: &Links| -> Vec<String> {
@@ -621,8 +557,8 @@ mod tests {
         let view = FabricView::new(&board[0]).unwrap();
         let models = &links(&board, &Filter::default()).fabrics[0].links;
         let mut ranks = Vec::new();
-        for ((cable, _, assessment), model) in with_findings(&board[0]).zip(models) {
-            let rank = (severity(view, cable, assessment), place(view, cable));
+        for (row, model) in view.links().zip(models) {
+            let rank = (row.severity(), row.place());
             assert_eq!(rank, model.rank());
             ranks.push(rank);
         }
@@ -634,23 +570,23 @@ mod tests {
     #[test]
     fn selected_links_are_counted_and_paged() {
         let board = board();
-        let page = |filter: &ListFilter<'_>, skip, count| {
+        let page = |filter: &Filter, skip, count| {
             let (found, links) = ranked(&board, filter, skip, count);
             let names = links.iter().map(|row| row.link().ends[1].node.clone());
             (found, names.collect::<Vec<_>>())
         };
-        let all = ListFilter::default();
+        let all = Filter::default();
         let names = page(&all, 0, 9).1;
         assert_eq!(page(&all, 0, 9).0, names.len());
         assert_eq!(page(&all, 0, 1), (2, names[..1].to_vec()));
         assert_eq!(page(&all, 1, 1), (2, names[1..].to_vec()));
         assert_eq!(page(&all, 7, 1), (2, vec![]));
-        assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
-        assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
-        assert_eq!(page(&ListFilter { speed: Some(Speed::Edr), ..all.clone() }, 0, 9).0, 2);
-        assert_eq!(page(&ListFilter { speed: Some(Speed::Ndr), ..all.clone() }, 0, 9).0, 0);
-        assert_eq!(page(&ListFilter { reason: Some(Reason::BitErrors), ..all.clone() }, 0, 9).0, 1);
-        assert_eq!(page(&ListFilter { text: "no-such-node", ..all.clone() }, 0, 9).0, 0);
-        assert_eq!(page(&ListFilter { fabric: Some("g"), ..all }, 0, 9).0, 0);
+        assert_eq!(page(&Filter { verdicts: vec![Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&Filter { name: "HOST-A".into(), ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&Filter { speed: Some(Speed::Edr), ..all.clone() }, 0, 9).0, 2);
+        assert_eq!(page(&Filter { speed: Some(Speed::Ndr), ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(page(&Filter { reason: Some(Reason::BitErrors), ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&Filter { name: "no-such-node".into(), ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(page(&Filter { fabric: Some("g".into()), ..all }, 0, 9).0, 0);
     }
 }

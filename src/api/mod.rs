@@ -5,7 +5,6 @@ pub mod history_service;
 pub mod learning;
 pub mod links;
 pub mod model;
-pub mod modules;
 #[cfg(test)]
 mod openapi_tests;
 pub mod overview;
@@ -27,8 +26,9 @@ use serde::Serialize;
 
 use fabric_history::history_query::Query;
 use fabric_observation::{Observation, SharedState};
-use ib_health::Verdict;
+use ib_health::{Reason, Verdict};
 use ib_mad::node::NodeKind;
+use ib_mad::rate::Speed;
 
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
@@ -40,7 +40,7 @@ pub(crate) const OPENAPI: &str = "/api/v1/openapi.json";
 const JSON: &str = "application/json";
 const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
 
-/// The query parameters of a request. A route accepts some of them.
+/// What to list: the query parameters of a route, or of a list of links. An empty field selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only the fabric of this name.
@@ -53,10 +53,14 @@ pub struct Filter {
     pub kind: Option<&'static str>,
     /// The text to search for.
     pub q: String,
-    /// Only links with this text in the name of a node at an end.
+    /// Only links with this text in the name of a node at an end, in any case.
     pub name: String,
     /// Only links with one of these verdicts.
     pub verdicts: Vec<Verdict>,
+    /// Only links with this reason.
+    pub reason: Option<Reason>,
+    /// Only links that run at this speed.
+    pub speed: Option<Speed>,
     /// How many to list.
     pub limit: Option<usize>,
 }
@@ -91,11 +95,10 @@ impl Filter {
                 let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
                 limit.ok_or_else(|| format!("must be a number from 1 to {MAX_LIMIT}"))
             })?,
+            ..Filter::default()
         })
     }
-}
 
-impl Filter {
     /// Fails with the problem where a fabric or a node does not exist: otherwise a mistyped name would look like one
     /// without suspect links.
     pub fn check(&self, fabrics: &Fabrics) -> Result<(), String> {
@@ -137,7 +140,7 @@ static ROUTES: [Route; 10] = [
     }),
     ("/api/v1/links/{id}", &["fabric"], link),
     ("/api/v1/modules", &["fabric", "node"], |board, filter, _| {
-        json(&modules::modules(&board.fabrics, filter))
+        json(&ports::modules(&board.fabrics, filter))
     }),
     ("/api/v1/nodes", &["fabric", "node", "kind"], |board, filter, _| {
         json(&ports::nodes(&board.fabrics, filter))

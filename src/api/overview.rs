@@ -15,13 +15,13 @@ use ib_mad::{Guid, device, port_state, register};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort, Sensor};
 
-use super::links::{FabricView, LinkRow, ListFilter, ranked, rfc3339, with_findings};
+use super::links::{FabricView, LinkRow, ranked, rfc3339};
 use super::model::{
     Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, NodeCount,
     NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
 use super::ports::{self, KINDS, name};
-use super::{Fabrics, traffic};
+use super::{Fabrics, Filter, traffic};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;
@@ -45,16 +45,17 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     let FabricView { snapshot, assessment, .. } = view;
     let (mut verdicts, mut learning) = (Verdicts::default(), None);
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
-    for (_, verdict, link) in with_findings(observation) {
-        if let Some(link) = verdicts.add_link(view, verdict, link) {
+    for row in view.links() {
+        if let Some(link) = verdicts.add_link(&row) {
             learning = Some(learning.map_or(link, |sum: Learning| sum.and(link)));
         }
-        let worst = link.and_then(|link| link.reasons.worst());
+        let (verdict, worst) =
+            (row.verdict(), row.assessment.and_then(|link| link.reasons.worst()));
         if let Some((reason, _)) = worst.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
         }
     }
-    let suspect = ListFilter { verdicts: &[Verdict::Bad, Verdict::Watch], ..ListFilter::default() };
+    let suspect = Filter { verdicts: vec![Verdict::Bad, Verdict::Watch], ..Filter::default() };
     let worst = ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED);
     let nodes_down = snapshot.fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
     let nodes_down = nodes_down.take(MAX_LISTED).map(|node| {

@@ -1,9 +1,6 @@
-//! `/api/v1/nodes`, `/api/v1/nodes/{guid}` and `/api/v1/links/{id}`: nodes, and links with both of their ports in
-//! full, built from the latest snapshots.
+//! `/api/v1/nodes`, `/api/v1/nodes/{guid}`, `/api/v1/links/{id}` and `/api/v1/modules`: nodes, links with both of their
+//! ports in full, and the cables and modules that devices report, built from the latest snapshots.
 
-use std::sync::Arc;
-
-use fabric_observation::Observation;
 use ib_fabric::hardware::{NodeHardware, ReadAt};
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
@@ -16,10 +13,10 @@ use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::register::{self, monitor, text};
 use ib_mad::{Counter, Guid, Reading, device};
 
-use super::links::{FabricView, bit_errors, names, with_findings, worst_first};
+use super::links::{FabricView, LinkRow, bit_errors, names, worst_first};
 use super::model::{
-    Congestion, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Node, NodeDetail, Nodes,
-    Peer, Port, PortName, PreFecBer, ReportedBer, Verdicts, verdict_from,
+    Congestion, FabricModules, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Modules, Node,
+    NodeDetail, Nodes, Peer, Port, PortModule, PortName, PreFecBer, ReportedBer, Verdicts,
 };
 use super::{Fabrics, Filter, learning, selected, traffic};
 
@@ -31,18 +28,42 @@ pub(crate) const KINDS: [NodeKind; 4] =
 pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let view = FabricView::new(observation);
+        let rows = view.into_iter().flat_map(|view| rows_of(view, filter));
         FabricNodes {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
-            nodes: view.map_or_else(Vec::new, |view| {
-                selected_nodes(observation, view, filter)
-                    .into_iter()
-                    .map(|(_, node)| node)
-                    .collect()
-            }),
+            nodes: rows.map(|row| row.node).collect(),
         }
     });
     Nodes { fabrics: fabrics.collect() }
+}
+
+/// The cables and modules of the fabrics that a filter selects, by fabric, ordered by port.
+pub fn modules(fabrics: &Fabrics, filter: &Filter) -> Modules {
+    let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
+        let view = FabricView::new(observation);
+        FabricModules {
+            fabric: observation.fabric.clone(),
+            swept_at: view.and_then(FabricView::swept_at),
+            modules: view.map(|view| port_modules(view, filter)).unwrap_or_default(),
+        }
+    });
+    Modules { fabrics: fabrics.collect() }
+}
+
+fn port_modules(view: FabricView<'_>, filter: &Filter) -> Vec<PortModule> {
+    let fabric = &view.snapshot.fabric;
+    let mut nodes: Vec<NodeIndex> = selected_nodes(view, filter).collect();
+    nodes.sort_by_cached_key(|node| natural_key(&fabric.node(*node).name));
+    let module = |port| {
+        Some(PortModule {
+            module: module_of(view, port)?,
+            name: name(view, port),
+            link: fabric.link_id(port).map(|id| id.to_string()),
+            reported_ber: reported_ber(view, port),
+        })
+    };
+    nodes.into_iter().flat_map(|node| fabric.ports_of(node)).filter_map(module).collect()
 }
 
 /// The node with this GUID and its ports, from the first of the selected fabrics that has it.
@@ -52,10 +73,9 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
         let index = view.snapshot.fabric.node_by_guid(guid)?;
         let ports = ports_of(view, index);
         let mut verdicts = Verdicts::default();
-        for (port, verdict) in
-            ports.iter().filter_map(|port| Some((port, port.verdict.as_deref()?)))
-        {
-            verdicts.add(verdict_from(verdict).unwrap_or(Verdict::Unknown));
+        for port in &ports {
+            let Some(verdict) = port.verdict.as_deref() else { continue };
+            verdicts.add(Verdict::from_label(verdict).unwrap_or(Verdict::Unknown));
             verdicts.learning += usize::from(port.learning.is_some());
         }
         Some(NodeDetail {
@@ -67,34 +87,37 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
     })
 }
 
-fn selected_nodes(
-    observation: &Observation,
-    view: FabricView<'_>,
-    filter: &Filter,
-) -> Vec<(NodeIndex, Node)> {
-    let fabric = &view.snapshot.fabric;
-    let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
-    for (cable, verdict, link) in with_findings(observation) {
-        let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
-        for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
-            verdicts[node.0 as usize].add_link(view, verdict, link);
-        }
-    }
-    let is_selected = |index: &NodeIndex| {
-        let node = fabric.node(*index);
-        filter.kind.is_none_or(|kind| node.identity.kind.label() == kind)
-            && filter.node.as_ref().is_none_or(|name| node.is_called(name))
-    };
-    let nodes = fabric.node_indexes().filter(is_selected);
-    nodes.map(|index| (index, node(view, index, verdicts[index.0 as usize]))).collect()
-}
-
 /// A node of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeRow<'a> {
     pub view: FabricView<'a>,
     pub index: NodeIndex,
     pub node: Node,
+}
+
+fn selected_nodes(view: FabricView<'_>, filter: &Filter) -> impl Iterator<Item = NodeIndex> {
+    let fabric = &view.snapshot.fabric;
+    fabric.node_indexes().filter(move |index| {
+        let node = fabric.node(*index);
+        filter.kind.is_none_or(|kind| node.identity.kind.label() == kind)
+            && filter.node.as_ref().is_none_or(|name| node.is_called(name))
+    })
+}
+
+/// The nodes of a fabric that a filter selects.
+fn rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> impl Iterator<Item = NodeRow<'a>> {
+    let fabric = &view.snapshot.fabric;
+    let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
+    for link in view.links() {
+        let [near, far] = link.ports().map(|port| fabric.port(port).node);
+        for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
+            verdicts[node.0 as usize].add_link(&link);
+        }
+    }
+    selected_nodes(view, filter).map(move |index| {
+        let node = node(view, index, verdicts[index.0 as usize]);
+        NodeRow { view, index, node }
+    })
 }
 
 /// The nodes of a kind in the selected fabrics, by name.
@@ -104,16 +127,13 @@ pub(crate) fn node_rows<'a>(
     kind: NodeKind,
 ) -> Vec<NodeRow<'a>> {
     let filter = Filter { kind: Some(kind.label()), ..Filter::default() };
-    let of_fabric = |observation: &'a Arc<Observation>| {
-        let view = FabricView::new(observation)?;
-        let nodes = selected_nodes(observation, view, &filter).into_iter();
-        Some(nodes.map(move |(index, node)| NodeRow { view, index, node }))
-    };
-    let mut rows: Vec<NodeRow<'a>> =
-        selected(fabrics, fabric).filter_map(of_fabric).flatten().collect();
+    let mut all: Vec<NodeRow<'a>> = Vec::new();
+    for view in selected(fabrics, fabric).filter_map(|it| FabricView::new(it)) {
+        all.extend(rows_of(view, &filter));
+    }
     let name = |row: &NodeRow<'a>| natural_key(&row.view.snapshot.fabric.node(row.index).name);
-    rows.sort_by_cached_key(name);
-    rows
+    all.sort_by_cached_key(name);
+    all
 }
 
 fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
@@ -180,7 +200,7 @@ pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
     let outages = assessment.map(|assessment| assessment.outages).unwrap_or_default();
     LinkDetail {
         swept_at: view.swept_at(),
-        link: view.link(cable, assessment),
+        link: LinkRow { view, cable, assessment }.link(),
         expected_link_downs: outages.expected.iter().sum(),
         expected_down_seconds: outages.expected_down.least.as_secs_f64(),
         expected_down_max_seconds: outages.expected_down.most.as_secs_f64(),
@@ -272,7 +292,7 @@ fn has_link(view: FabricView<'_>, port: PortIndex) -> bool {
 }
 
 /// The bit error ratios that a device reports of a port.
-pub(super) fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<ReportedBer> {
+fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<ReportedBer> {
     let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
     let read = hardware.physical.as_ref().filter(|_| has_link(view, port))?;
     let (raw, effective) = (read.value.raw_ber(), read.value.effective_ber());
@@ -288,7 +308,7 @@ pub(super) fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<Repo
 }
 
 /// The cable or module of a port.
-pub(super) fn module_of(view: FabricView<'_>, port: PortIndex) -> Option<Module> {
+fn module_of(view: FabricView<'_>, port: PortIndex) -> Option<Module> {
     let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
     let width = view.snapshot.status(port).and_then(|status| status.width);
     let lanes = width.map_or(0, |width| width.lanes().into());

@@ -7,11 +7,11 @@ use fabric_observation::Observation;
 use ib_fabric::topology::{Levels, Link as Cable};
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
 use ib_health::congestion::Role;
-use ib_health::{LinkAssessment, Verdict, evidence};
+use ib_health::{Verdict, evidence};
 use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
-use super::links::{FabricView, with_findings};
+use super::links::{FabricView, LinkRow};
 use super::model::{Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topology, Verdicts};
 
 /// The most links that a bundle or a switch lists one by one.
@@ -26,26 +26,26 @@ pub fn topology(observation: &Observation) -> Topology {
     let (nodes, mut switches): (Vec<_>, Vec<_>) = ordered_switches(view.snapshot).unzip();
     let places = places(nodes.into_iter());
     let mut to_hosts = vec![LinkGroup::default(); switches.len()];
-    let mut between: BTreeMap<(usize, usize), LinkGroup> = BTreeMap::new();
+    let mut between: BTreeMap<(usize, usize), LinkGroup<'_>> = BTreeMap::new();
     let mut switchless = Vec::new();
-    for (cable, verdict, link) in with_findings(observation) {
-        let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
+    for link in view.links() {
+        let [near, far] = link.ports().map(|port| fabric.port(port).node);
         let group = match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
             (Some(&switch), None) if is_host(fabric, far) => &mut to_hosts[switch],
             (None, Some(&switch)) if is_host(fabric, near) => &mut to_hosts[switch],
             (None, None) => {
-                switchless.push(switchless_pair(view, cable, verdict));
+                switchless.push(switchless_pair(&link));
                 continue;
             }
             _ => continue,
         };
-        group.add(view, cable, verdict, link);
+        group.add(&link);
     }
     for (switch, hosts) in switches.iter_mut().zip(&to_hosts) {
         switch.hosts = hosts.verdicts.count();
         switch.host_verdicts = hosts.verdicts;
-        switch.host_suspects = hosts.worst_suspects(view);
+        switch.host_suspects = hosts.worst_suspects();
         switch.host_congestion = hosts.congestion.clone();
         switch.congestion = hosts.congestion.clone();
     }
@@ -73,7 +73,7 @@ pub fn topology(observation: &Observation) -> Topology {
         a,
         b,
         verdicts: links.verdicts,
-        suspects: links.worst_suspects(view),
+        suspects: links.worst_suspects(),
         congestion: links.congestion.clone(),
     });
     Topology {
@@ -87,40 +87,33 @@ pub fn topology(observation: &Observation) -> Topology {
 
 /// Links that are summed up: those between two switches, or from a switch to its hosts.
 #[derive(Clone, Debug, Default)]
-struct LinkGroup {
+struct LinkGroup<'a> {
     verdicts: Verdicts,
     /// The links that are watch or bad. Unknown ones are not listed: after a start there are many.
-    suspects: Vec<(Cable, Verdict)>,
+    suspects: Vec<LinkRow<'a>>,
     congestion: CongestionCounts,
 }
 
-impl LinkGroup {
-    fn add(
-        &mut self,
-        view: FabricView<'_>,
-        cable: Cable,
-        verdict: Verdict,
-        link: Option<&LinkAssessment>,
-    ) {
-        self.verdicts.add_link(view, verdict, link);
-        self.congestion = self.congestion.and(&congestion(view, cable));
-        if verdict >= Verdict::Watch {
-            self.suspects.push((cable, verdict));
+impl<'a> LinkGroup<'a> {
+    fn add(&mut self, link: &LinkRow<'a>) {
+        self.verdicts.add_link(link);
+        self.congestion = self.congestion.and(&congestion(link));
+        if link.verdict() >= Verdict::Watch {
+            self.suspects.push(*link);
         }
     }
 
-    fn worst_suspects(&self, view: FabricView<'_>) -> Vec<Suspect> {
+    fn worst_suspects(&self) -> Vec<Suspect> {
         let mut worst = self.suspects.clone();
-        worst.sort_by_key(|(cable, verdict)| (Reverse(*verdict), cable.0));
-        let worst = worst.into_iter().take(MAX_SUSPECTS);
-        worst.map(|(cable, verdict)| suspect(view, cable, verdict)).collect()
+        worst.sort_by_key(|link| (Reverse(link.verdict()), link.cable.0));
+        worst.iter().take(MAX_SUSPECTS).map(suspect).collect()
     }
 }
 
 /// The congestion of one link: a root or a victim at either end.
-fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
-    let ends = [cable.0, cable.1].into_iter();
-    let ends = ends.filter_map(|port| view.assessment.ports.get(port.0 as usize));
+fn congestion(link: &LinkRow<'_>) -> CongestionCounts {
+    let assessments = &link.view.assessment.ports;
+    let ends = link.ports().into_iter().filter_map(|port| assessments.get(port.0 as usize));
     let of_ends = ends.filter(|port| port.role.is_some()).map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root(_)))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
@@ -181,20 +174,21 @@ fn is_host(fabric: &Fabric, node: NodeIndex) -> bool {
     matches!(fabric.node(node).identity.kind, NodeKind::Ca | NodeKind::Router)
 }
 
-fn suspect(view: FabricView<'_>, cable: Cable, verdict: Verdict) -> Suspect {
-    let id = view.snapshot.fabric.link_id(cable.0).map(|id| id.to_string());
-    let [near, far] = [cable.0, cable.1].map(|port| evidence::port_label(view.snapshot, port));
+fn suspect(link: &LinkRow<'_>) -> Suspect {
+    let snapshot = link.view.snapshot;
+    let id = snapshot.fabric.link_id(link.cable.0).map(|id| id.to_string());
+    let [near, far] = link.ports().map(|port| evidence::port_label(snapshot, port));
     Suspect {
         link: id.unwrap_or_default(),
         name: format!("{near} – {far}"),
-        verdict: verdict.label().into(),
+        verdict: link.verdict().label().into(),
     }
 }
 
-fn switchless_pair(view: FabricView<'_>, cable: Cable, verdict: Verdict) -> SwitchlessPair {
-    let Suspect { link, verdict, .. } = suspect(view, cable, verdict);
-    let nodes = [cable.0, cable.1].map(|port| {
-        let node = view.snapshot.fabric.node_of(port);
+fn switchless_pair(row: &LinkRow<'_>) -> SwitchlessPair {
+    let Suspect { link, verdict, .. } = suspect(row);
+    let nodes = row.ports().map(|port| {
+        let node = row.view.snapshot.fabric.node_of(port);
         (node.identity.guid.to_string(), node.name.clone())
     });
     SwitchlessPair { nodes: nodes.to_vec(), link: Some(link), verdict: Some(verdict) }

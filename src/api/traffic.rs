@@ -1,15 +1,13 @@
 //! `/api/v1/traffic`: the traffic of a fabric between its latest two sweeps, and its busiest links.
 
-use ib_fabric::topology::Link as Cable;
-use ib_fabric::{NodeIndex, PortIndex};
-use ib_health::LinkAssessment;
+use ib_fabric::PortIndex;
 use ib_health::assessment::Flow as PortFlow;
 use ib_mad::node::NodeKind;
 
-use super::links::{FabricView, nodes_named};
+use super::links::{FabricView, LinkRow, selected_nodes};
 use super::model::{BusyLink, FabricTraffic, Flow, Traffic, Traffics};
 use super::ports::name;
-use super::{Fabrics, Filter, learning, selected};
+use super::{Fabrics, Filter, selected};
 
 /// How many directions are listed by default.
 const DEFAULT_LIMIT: usize = 20;
@@ -33,6 +31,12 @@ impl FabricView<'_> {
         found(port)?.rx.or_else(|| found(peer()?)?.tx)
     }
 
+    /// The utilization of the busier direction of a port.
+    pub fn used(&self, port: PortIndex) -> Option<f32> {
+        let flows = [self.sent(port), self.received(port)];
+        flows.into_iter().flatten().map(|flow| flow.used).reduce(f32::max)
+    }
+
     /// What all hosts and routers send and receive, in bytes per second; `None` where nothing is known yet.
     pub fn throughput(&self) -> Option<[f64; 2]> {
         let fabric = &self.snapshot.fabric;
@@ -52,12 +56,8 @@ pub fn traffics(fabrics: &Fabrics, filter: &Filter) -> Traffics {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let view = FabricView::new(observation);
         let traffic = view.and_then(|view| {
-            let named = nodes_named(view.snapshot, &filter.name);
-            let is_named = |port| {
-                let NodeIndex(node) = view.snapshot.fabric.port(port).node;
-                named.as_ref().is_none_or(|named| named[node as usize])
-            };
-            busiest(view, filter.limit.unwrap_or(DEFAULT_LIMIT), is_named)
+            let nodes = selected_nodes(view.snapshot, filter);
+            busiest(view, filter.limit.unwrap_or(DEFAULT_LIMIT), nodes.as_deref())
         });
         let (fabric, swept_at) = (observation.fabric.clone(), view.and_then(FabricView::swept_at));
         FabricTraffic { fabric, swept_at, traffic }
@@ -67,21 +67,15 @@ pub fn traffics(fabrics: &Fabrics, filter: &Filter) -> Traffics {
 
 /// The traffic of a fabric with the busiest directions of its links, as many as `most`.
 pub fn traffic(view: FabricView<'_>, most: usize) -> Option<Traffic> {
-    busiest(view, most, |_| true)
+    busiest(view, most, None)
 }
 
-/// The same of links with a port that is selected.
-fn busiest(
-    view: FabricView<'_>,
-    most: usize,
-    is_selected: impl Fn(PortIndex) -> bool,
-) -> Option<Traffic> {
+/// The same of the links of some nodes.
+fn busiest(view: FabricView<'_>, most: usize, nodes: Option<&[bool]>) -> Option<Traffic> {
     let [sent, received] = view.throughput()?;
-    let fabric = &view.snapshot.fabric;
-    let links = fabric.links().zip(view.assessment.links.iter());
-    let links = links.filter(|(cable, _)| is_selected(cable.0) || is_selected(cable.1));
-    let mut busiest: Vec<(f32, PortIndex, PortIndex, &LinkAssessment)> = Vec::new();
-    for (Cable(near, far), link) in links {
+    let mut busiest: Vec<(f32, PortIndex, PortIndex, LinkRow<'_>)> = Vec::new();
+    for link in view.links().filter(|link| nodes.is_none_or(|nodes| link.is_at(nodes))) {
+        let [near, far] = link.ports();
         for (from, to) in [(near, far), (far, near)] {
             if let Some(flow) = view.sent(from).filter(|flow| flow.used > 0.0) {
                 busiest.push((flow.used, from, to, link));
@@ -100,13 +94,13 @@ fn busiest(
         let wait = view.assessment.ports.get(port.0 as usize)?.wait?;
         Some(wait.share).filter(|share| share.is_finite())
     };
-    let busy = |(_, from, to, link): (f32, PortIndex, PortIndex, &LinkAssessment)| BusyLink {
-        link: fabric.link_id(from).map(|id| id.to_string()).unwrap_or_default(),
-        verdict: link.verdict.label().into(),
+    let busy = |(_, from, to, link): (f32, PortIndex, PortIndex, LinkRow<'_>)| BusyLink {
+        link: view.snapshot.fabric.link_id(from).map(|id| id.to_string()).unwrap_or_default(),
+        verdict: link.verdict().label().into(),
         from: name(view, from),
         to: name(view, to),
         flow: view.sent(from).map(flow).unwrap_or_default(),
-        learning: learning::of_link(view, link),
+        learning: link.learning(),
         wait_ratio: wait(from),
     };
     Some(Traffic { sent, received, busiest: busiest.into_iter().map(busy).collect() })

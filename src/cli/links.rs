@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::links::{links, worst};
+use crate::api::links::links;
 use crate::api::model::{End, Link, Links, Verdicts};
 use crate::api::{Filter, LINKS, MAX_LIMIT};
 use ib_health::Verdict;
@@ -110,10 +110,7 @@ impl LinksArgs {
         let pairs: Vec<_> = pairs.chain(limit.as_deref().map(|limit| ("limit", limit))).collect();
         let ends = self.node.iter().map(|text| NodeMatch::of(source, text));
         let ends = ends.collect::<Result<Vec<_>, Fatal>>()?;
-        let found = source.get(LINKS, &pairs, |board| match filter.limit {
-            Some(_) => worst(&board.fabrics, &filter),
-            None => links(&board.fabrics, &filter),
-        })?;
+        let found = source.get(LINKS, &pairs, |board| links(&board.fabrics, &filter))?;
         Ok(self.select(found, &ends))
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::model::{NodeDetail, Port, Verdicts, verdict_from};
+use crate::api::model::{NodeDetail, Port, Verdicts};
 use crate::api::ports::node_by_guid;
 use ib_health::Verdict;
 use ib_mad::Guid;
@@ -125,7 +125,7 @@ impl PortsArgs {
 }
 
 fn verdict(port: &Port) -> Verdict {
-    port.verdict.as_deref().and_then(verdict_from).unwrap_or(Verdict::Unknown)
+    port.verdict.as_deref().and_then(Verdict::from_label).unwrap_or(Verdict::Unknown)
 }
 
 fn key(order: PortOrder, port: &Port) -> impl Ord + use<> {

@@ -114,7 +114,7 @@ fn row_of_leaves(view: FabricView<'_>, leaves: &[NodeIndex]) -> Markup {
     let fabric = &view.snapshot.fabric;
     let name = |leaf: &NodeIndex| &*fabric.node(*leaf).name;
     let cell = |leaf: &NodeIndex| {
-        let busiest = fabric.ports_of(*leaf).filter_map(|port| used(view, port)).reduce(f32::max);
+        let busiest = fabric.ports_of(*leaf).filter_map(|port| view.used(port)).reduce(f32::max);
         let guid = fabric.node(*leaf).identity.guid;
         Cell { used: busiest, text: name(leaf).to_owned(), page: address::node(view.name, guid) }
     };
@@ -136,18 +136,12 @@ fn row_of_ports(view: FabricView<'_>, leaf: NodeIndex) -> Markup {
         );
         let peer = fabric.port(port).peer.map(|peer| &*fabric.node_of(peer.port).name);
         let to = peer.map_or(String::new(), |name| format!(" to {name}"));
-        Cell { used: used(view, port), text: format!("port {number}{to}"), page }
+        Cell { used: view.used(port), text: format!("port {number}{to}"), page }
     };
     html! {
         (components::node(view.name, &node.identity.guid.to_string(), &node.name))
         (cells(&ports.map(cell).collect::<Vec<_>>()))
     }
-}
-
-/// The utilization of the busier direction of a port.
-fn used(view: FabricView<'_>, port: PortIndex) -> Option<f32> {
-    let flows = [view.sent(port), view.received(port)];
-    flows.into_iter().flatten().map(|flow| flow.used).reduce(f32::max)
 }
 
 /// A row of cells that lead to their pages.

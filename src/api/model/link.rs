@@ -10,7 +10,7 @@ use ib_health::Verdict;
 use ib_mad::counter::link_errors;
 use ib_mad::label;
 
-use super::{Label, Verdicts, verdict_from};
+use super::{Label, Verdicts};
 
 /// The links of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -400,6 +400,11 @@ pub fn severity(verdict: Verdict, ratio: f64, errors: u64) -> Severity {
     Reverse((verdict, is_suspect, ratio.to_bits(), errors))
 }
 
+/// Whether a link is suspect: bad, watch, or unknown with link errors.
+pub fn is_suspect(verdict: Verdict, errors: u64) -> bool {
+    verdict >= Verdict::Watch || verdict == Verdict::Unknown && errors > 0
+}
+
 impl Link {
     /// The sort key of a list that begins with the worst link.
     pub fn rank(&self) -> (Severity, LinkPlace<'_>) {
@@ -410,7 +415,7 @@ impl Link {
 
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.
     pub fn verdict(&self) -> Verdict {
-        verdict_from(&self.verdict).unwrap_or(Verdict::Unknown)
+        Verdict::from_label(&self.verdict).unwrap_or(Verdict::Unknown)
     }
 
     /// The sum of both ends' link errors.
@@ -420,11 +425,7 @@ impl Link {
 
     /// Whether the link is suspect: bad, watch, or unknown with link errors.
     pub fn is_suspect(&self) -> bool {
-        match self.verdict() {
-            Verdict::Bad | Verdict::Watch => true,
-            Verdict::Unknown => self.local_errors() > 0,
-            Verdict::Ok => false,
-        }
+        is_suspect(self.verdict(), self.local_errors())
     }
 
     /// The highest bit error ratio of both ends.

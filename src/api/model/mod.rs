@@ -12,18 +12,14 @@ macro_rules! models {
 }
 
 mod link;
-mod module;
 mod node;
-mod totals;
 
 use std::borrow::Cow;
 
 use ib_health::Verdict;
 
 pub use link::*;
-pub use module::*;
 pub use node::*;
-pub use totals::*;
 
 /// What pages call links that only lack time of observation. It is not a verdict.
 pub const LEARNING: &str = "learning";
@@ -397,9 +393,4 @@ impl Verdicts {
     pub fn worst_shown(&self) -> Option<&'static str> {
         self.shown().into_iter().find(|(_, count)| *count > 0).map(|(label, _)| label)
     }
-}
-
-/// The verdict with this label.
-pub fn verdict_from(label: &str) -> Option<Verdict> {
-    Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
 }

@@ -1,6 +1,8 @@
-//! The models of `/api/v1/nodes` and `/api/v1/topology`.
+//! The models of `/api/v1/nodes`, `/api/v1/topology`, `/api/v1/modules` and `/api/v1/totals`.
 
-use super::{Label, Port, Verdicts};
+use std::collections::BTreeMap;
+
+use super::{Label, Module, Port, PortName, ReportedBer, Verdicts};
 
 models! {
     /// The nodes of all fabrics.
@@ -194,6 +196,63 @@ models! {
         pub link: Option<String>,
         /// The verdict of the link.
         pub verdict: Option<Label>,
+    }
+
+    /// The cables and modules of all fabrics.
+    pub struct Modules {
+        /// One entry per fabric.
+        pub fabrics: Vec<FabricModules>,
+    }
+
+    /// The cables and modules of a fabric.
+    pub struct FabricModules {
+        /// The fabric's name.
+        pub fabric: String,
+        /// When its latest sweep ended (RFC 3339); null before the first.
+        pub swept_at: Option<String>,
+        /// The ports that report one, ordered by node name and port. A cable is listed at both ends.
+        pub modules: Vec<PortModule>,
+    }
+
+    /// The cable or module of a port.
+    pub struct PortModule {
+        /// The identity of the port.
+        #[serde(flatten)]
+        pub name: PortName,
+        /// The ID of its link.
+        pub link: Option<String>,
+        /// The cable or module.
+        #[serde(flatten)]
+        pub module: Module,
+        /// The bit error ratios that the device reports.
+        pub reported_ber: Option<ReportedBer>,
+    }
+
+    /// What counters had counted before their last reset.
+    pub struct Totals {
+        /// One entry per fabric.
+        pub fabrics: Vec<FabricTotals>,
+    }
+
+    /// The ports of a fabric whose counters were ever reset.
+    pub struct FabricTotals {
+        /// The fabric's name.
+        pub fabric: String,
+        /// The ports.
+        pub ports: Vec<PortTotals>,
+    }
+
+    /// A port whose counters were reset.
+    pub struct PortTotals {
+        /// NodeGUID of its node.
+        pub guid: String,
+        /// The port number.
+        pub port: u8,
+        /// The time since its counters were last read.
+        pub read_seconds_ago: f64,
+        /// By counter, in the units of the device: what it had counted before its last reset, and what the device showed in
+        /// the latest sweep; null if it was not read. The sum of both is the total.
+        pub counters: BTreeMap<Label, (u64, Option<u64>)>,
     }
 }
 

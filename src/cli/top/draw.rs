@@ -8,9 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Row, Table, TableState};
 
-use crate::api::model::{
-    BusyLink, End, Label, Link, LinkDetail, Overview, Port, Region, Verdicts, verdict_from,
-};
+use crate::api::model::{BusyLink, End, Label, Link, LinkDetail, Overview, Port, Region, Verdicts};
 use crate::cli::links::{rate, reason};
 use crate::cli::list::count_of;
 use crate::cli::ports::percent;
@@ -55,7 +53,7 @@ impl Palette {
     }
 
     fn verdict(self, label: &str) -> Style {
-        match verdict_from(label) {
+        match Verdict::from_label(label) {
             Some(Verdict::Bad) => self.color(Color::Red).add_modifier(Modifier::BOLD),
             Some(Verdict::Watch) => self.color(Color::Yellow),
             Some(Verdict::Ok) => self.color(Color::Green),

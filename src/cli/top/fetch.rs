@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, SystemTime};
 
-use crate::api::links::worst;
+use crate::api::links::links;
 use crate::api::model::{
     BusyLink, Label, Link, LinkDetail, Links, Overview, PortName, Region, Traffics,
 };
@@ -177,7 +177,7 @@ impl Fetcher {
         Ok(match wish.tab {
             Tab::Cables => {
                 let found: Links =
-                    self.source.get(LINKS, &pairs, |board| worst(&board.fabrics, &filter))?;
+                    self.source.get(LINKS, &pairs, |board| links(&board.fabrics, &filter))?;
                 let links = found.fabrics.into_iter().flat_map(|fabric| fabric.links);
                 let is_wanted = |link: &Link| {
                     selected.has(link.ends.each_ref().map(|end| (&*end.guid, end.port)))

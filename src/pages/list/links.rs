@@ -3,21 +3,21 @@
 use std::cell::OnceCell;
 
 use axum::extract::State;
-use maud::{Markup, html};
+use maud::html;
 
+use crate::api::Filter;
 use crate::api::history_service::QueryResult;
-use crate::api::links::{LinkRow, ListFilter, ranked, select};
+use crate::api::links::{LinkRow, ranked, select};
 use crate::api::model::Link;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
-use ib_health::Reason;
-use ib_mad::Reading;
+use ib_health::{Reason, evidence};
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::Speed;
 
-use super::{Column, List, ListQuery, Value, fabric_names, refused, text_field, verdict_field};
+use super::{Column, List, ListQuery, Value, fabric_field, refused, text_field, verdict_field};
 use crate::pages::components::{self, link_verdict, or_all, select_field};
-use crate::pages::{Answer, QueryParams, address, check_fabric, render};
+use crate::pages::{Answer, QueryParams, address};
 
 type Col<'a> = Column<Row<'a>>;
 
@@ -48,175 +48,121 @@ impl<'a> Row<'a> {
         used.reduce(f64::max)
     }
 
-    fn errors(&self) -> u64 {
-        let reading = |port| self.data.view.snapshot.reading(port).map_or(0, Reading::link_errors);
-        self.data.ports().into_iter().map(reading).fold(0, u64::saturating_add)
-    }
-
     fn name(&self) -> String {
-        let fabric = &self.data.view.snapshot.fabric;
-        let end = |port| ib_mad::label::port(&fabric.node_of(port).name, fabric.port(port).number);
-        self.data.ports().map(end).join(" – ")
+        let label = |port| evidence::port_label(self.data.view.snapshot, port);
+        self.data.ports().map(label).join(" – ")
     }
 }
 
-fn columns<'a>(has_fabrics: bool) -> Vec<Column<Row<'a>>> {
-    let mut columns = vec![
-        Col::text("link", "Link", |it| it.name().into(), |it| components::link(it.link())),
-        Col::text(
-            "verdict",
-            "Verdict",
-            |it| Value::Ranked(f64::from(it.data.verdict as u8), it.data.verdict.label().into()),
-            |it| link_verdict(&it.link().verdict, it.link().learning.as_ref()),
-        ),
-        Col::text(
-            "reason",
-            "Reasons",
-            |it| {
-                let worst = it.data.assessment.and_then(|link| link.reasons.worst());
-                worst.map_or(Value::None, |(reason, _)| reason.label().to_owned().into())
-            },
-            |it| {
-                let reasons = it.link().reasons.iter().filter(|_| it.link().learning.is_none());
-                html! { @if reasons.clone().next().is_some() {
-                    ul .why { @for because in reasons { li { (because.evidence) } } }
-                } }
-            },
-        ),
-        Col::number(
-            "rate",
-            "Rate",
-            |it| {
-                it.data
-                    .status()
-                    .and_then(PortStatus::rate)
-                    .map(|rate| rate as f64 * 8.0 / 1e9)
-                    .into()
-            },
-            |it| {
-                let link = it.link();
-                html! { @if let Some(bytes) = link.rate {
-                    span .whole { (components::bit_rate(bytes)) } " "
-                    span .whole.quiet { @if let Some(width) = &link.width { (width) " " } @if let Some(speed) = &link.speed { (speed) } }
-                } }
-            },
-        ),
-        Col::number(
-            "utilization",
-            "Utilization",
-            |it| it.utilization().into(),
-            |it| {
-                html! { @if let Some(used) = it.utilization() { (components::percent(used as f32)) } }
-            },
-        ),
-        Col::number(
-            "errors",
-            "Errors",
-            |it| Value::Number(it.errors() as f64),
-            |it| {
-                html! { (components::count(it.errors())) }
-            },
-        ),
-        Col::number(
-            "flaps",
-            "Flaps",
-            |it| it.data.assessment.map(|link| f64::from(link.outages.flaps)).into(),
-            |it| html! { (it.link().flaps) },
-        ),
-        Col::text(
-            "since",
-            "Since",
-            |it| match (
-                it.data.assessment,
-                it.data.assessment.and_then(|link| it.data.view.time(link.since)),
-            ) {
-                (Some(link), Some(text)) => Value::Ranked(link.since.0 as f64, text),
-                _ => Value::None,
-            },
-            |it| html! { @if let Some(at) = &it.link().since { (components::ago(it.clock, at)) } },
-        ),
+fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
+    vec![
+        Col::text("link", "Link", |it| it.name().into()).cell(|it| components::link(it.link())),
+        Col::text("verdict", "Verdict", |it| it.data.verdict().into())
+            .cell(|it| link_verdict(&it.link().verdict, it.link().learning.as_ref())),
+        Col::text("reason", "Reasons", |it| {
+            let worst = it.data.assessment.and_then(|link| link.reasons.worst());
+            worst.map(|(reason, _)| reason.label()).into()
+        })
+        .cell(|it| {
+            let reasons = it.link().reasons.iter().filter(|_| it.link().learning.is_none());
+            html! { @if reasons.clone().next().is_some() {
+                ul .why { @for because in reasons { li { (because.evidence) } } }
+            } }
+        }),
+        Col::number("rate", "Rate", |it| {
+            let rate = it.data.status().and_then(PortStatus::rate);
+            rate.map(|rate| rate as f64 * 8.0 / 1e9).into()
+        })
+        .cell(|it| {
+            let link = it.link();
+            html! { @if let Some(bytes) = link.rate {
+                span .whole { (components::bit_rate(bytes)) } " "
+                span .whole.quiet { @if let Some(width) = &link.width { (width) " " } @if let Some(speed) = &link.speed { (speed) } }
+            } }
+        }),
+        Col::number("utilization", "Utilization", |it| it.utilization().into()).cell(|it| {
+            html! { @if let Some(used) = it.utilization() { (components::percent(used as f32)) } }
+        }),
+        Col::number("errors", "Errors", |it| Value::Number(it.data.errors() as f64))
+            .cell(|it| html! { (components::count(it.data.errors())) }),
+        Col::number("flaps", "Flaps", |it| {
+            it.data.assessment.map(|link| f64::from(link.outages.flaps)).into()
+        })
+        .cell(|it| html! { (it.link().flaps) }),
+        Col::text("since", "Since", |it| {
+            let since = it.data.assessment.map(|link| link.since);
+            let text = since.and_then(|since| it.data.view.time(since));
+            since.zip(text).map_or(Value::None, |(at, text)| Value::Ranked(at.0 as f64, text))
+        })
+        .cell(|it| {
+            html! { @if let Some(at) = &it.link().since { (components::ago(it.clock, at)) } }
+        }),
         Col::only_csv("speed", |it| {
             let speed = it.data.status().and_then(|status| status.speed);
-            speed.map_or(Value::None, |speed| speed.label().to_owned().into())
+            speed.map(Speed::label).into()
         }),
-        Col::only_csv("width", |it| {
-            it.link().width.clone().unwrap_or_default().into_owned().into()
-        }),
+        Col::only_csv("width", |it| it.link().width.as_deref().into()),
         Col::only_csv("evidence", |it| {
             let evidence = it.link().reasons.iter().map(|because| &*because.evidence);
             evidence.collect::<Vec<_>>().join("; ").into()
         }),
-        Col::only_csv("repair", |it| {
-            it.link().repair.as_ref().map_or(Value::None, |repair| repair.repair.to_string().into())
-        }),
+        Col::only_csv("repair", |it| it.link().repair.as_ref().map(|it| &*it.repair).into()),
         Col::only_csv("id", |it| it.link().link.clone().into()),
-    ];
-    let fabric: fn(&Row<'a>) -> Value = |it| it.data.view.name.to_owned().into();
-    columns.push(if has_fabrics {
-        Col::text("fabric", "Fabric", fabric, |it| html! { bdi { (it.data.view.name) } })
-    } else {
-        Col::only_csv("fabric", fabric)
-    });
-    columns
+        Col::text("fabric", if has_fabrics { "Fabric" } else { "" }, |it| {
+            it.data.view.name.to_owned().into()
+        })
+        .cell(|it| html! { bdi { (it.data.view.name) } }),
+    ]
 }
 
 pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let params = QueryParams::from(query);
-    let reason = params.parse("reason", |label| {
-        let known = Reason::ALL.into_iter().find(|reason| reason.label() == label);
-        known.ok_or_else(|| "is not a reason".to_owned())
-    });
-    let speed = params.parse("speed", |label| {
-        let known = Speed::ALL.into_iter().find(|speed| speed.label() == label);
-        known.ok_or_else(|| "is not a speed such as NDR".to_owned())
-    });
-    let (reason, speed) = (reason.map_err(refused(TITLE))?, speed.map_err(refused(TITLE))?);
-    let query = ListQuery::parse(address::LINKS, &params, &FIELDS, &columns(true));
-    let query = query.map_err(refused(TITLE))?;
-    let verdict = query.verdict().map_err(refused(TITLE))?;
-    let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.filter("fabric"))?;
-    let page = move || {
-        let fabrics = &exposition.board().fabrics;
-        let names = fabric_names(fabrics);
-        let clock = components::clock(exposition.board());
-        let filter = ListFilter {
-            fabric: query.filter("fabric"),
-            verdicts: verdict.as_slice(),
+    let parse = || -> Result<_, String> {
+        let reason = params.parse("reason", |label| {
+            Reason::from_label(label).ok_or_else(|| "is not a reason".to_owned())
+        })?;
+        let speed = params.parse("speed", |label| {
+            Speed::from_label(label).ok_or_else(|| "is not a speed such as NDR".to_owned())
+        })?;
+        let query = ListQuery::parse(address::LINKS, &params, &FIELDS, &columns(true))?;
+        let filter = Filter {
+            fabric: query.filter("fabric").map(str::to_owned),
+            verdicts: query.verdict.into_iter().collect(),
             reason,
             speed,
-            text: query.filter("text").unwrap_or_default(),
+            name: query.filter("text").unwrap_or_default().to_owned(),
+            ..Filter::default()
         };
-        let columns = columns(names.len() > 1);
+        Ok((query, filter))
+    };
+    let (query, filter) = parse().map_err(refused(TITLE))?;
+    super::render_list(&app, query, move |board, query| {
+        let (fabrics, clock) = (&board.fabrics, components::clock(board));
+        let columns = columns(fabrics.len() > 1);
+        let reasons = or_all(&Reason::ALL.map(Reason::label), components::label_text);
+        let speeds = or_all(&Speed::ALL.map(Speed::label), str::to_owned);
         let list = List {
             title: TITLE,
             noun: "link",
             order: "worst first",
             fabrics,
             columns: &columns,
-            form: form(&query, &names),
+            form: html! {
+                (verdict_field(query))
+                (select_field("reason", "Reason", filter.reason.map_or("", Reason::label), &reasons))
+                (select_field("speed", "Speed", filter.speed.map_or("", Speed::label), &speeds))
+                (fabric_field(query, fabrics))
+                (text_field("Node", query))
+            },
             nothing: "There are no links.",
         };
         if query.sort.is_some() {
-            return list.respond(&query, Row::all(select(fabrics, &filter), &clock));
+            return list.respond(query, Row::all(select(fabrics, &filter), &clock));
         }
         let (skip, most) =
             if query.is_csv { (0, usize::MAX) } else { (query.skip(), super::PAGE_LENGTH) };
         let (found, ranked) = ranked(fabrics, &filter, skip, most);
-        list.respond_with_page(&query, found, &Row::all(ranked, &clock))
-    };
-    Ok(render(page).await)
-}
-
-fn form(query: &ListQuery, names: &[&str]) -> Markup {
-    let chosen = |name| query.filter(name).unwrap_or_default();
-    let reasons = or_all(&Reason::ALL.map(Reason::label), components::label_text);
-    let speeds = or_all(&Speed::ALL.map(Speed::label), str::to_owned);
-    html! {
-        (verdict_field(query))
-        (select_field("reason", "Reason", chosen("reason"), &reasons))
-        (select_field("speed", "Speed", chosen("speed"), &speeds))
-        (components::fabric_field(names, query.filter("fabric")))
-        (text_field("Node", query))
-    }
+        list.respond_with_page(query, found, &Row::all(ranked, &clock))
+    })
+    .await
 }

@@ -15,11 +15,13 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::api::Fabrics;
+use crate::server::WebApp;
+use fabric_observation::SharedState;
 use ib_health::Verdict;
 use ib_mad::label::{NaturalPart, natural_key};
 
 use super::components::{self, count, plural};
-use super::{Live, Page, Problem, QueryParams, address, not_swept};
+use super::{Answer, Live, Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
 /// The rows on a page.
 const PAGE_LENGTH: usize = 100;
@@ -34,9 +36,25 @@ enum Value {
     None,
 }
 
+impl Value {
+    fn into_text(self) -> String {
+        match self {
+            Value::None => String::new(),
+            Value::Number(number) => number.to_string(),
+            Value::Text(text) | Value::Ranked(_, text) => text,
+        }
+    }
+}
+
 impl From<String> for Value {
     fn from(text: String) -> Self {
         if text.is_empty() { Value::None } else { Value::Text(text) }
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(text: Option<&str>) -> Self {
+        text.unwrap_or_default().to_owned().into()
     }
 }
 
@@ -46,56 +64,49 @@ impl From<Option<f64>> for Value {
     }
 }
 
+impl From<Verdict> for Value {
+    fn from(verdict: Verdict) -> Self {
+        Value::Ranked(f64::from(verdict as u8), verdict.label().into())
+    }
+}
+
 /// A column: its key in the address and in CSV, its heading, and what a row has there.
 struct Column<R> {
     key: &'static str,
     /// Empty for a column that only CSV has.
     heading: &'static str,
     value: fn(&R) -> Value,
-    cell: fn(&R) -> Markup,
+    /// What the page shows; `None` if that is the value.
+    cell: Option<fn(&R) -> Markup>,
     is_number: bool,
     /// Whether the lowest number comes first.
     is_ascending: bool,
 }
 
 impl<R> Column<R> {
-    const fn text(
-        key: &'static str,
-        heading: &'static str,
-        value: fn(&R) -> Value,
-        cell: fn(&R) -> Markup,
-    ) -> Self {
-        Column { key, heading, value, cell, is_number: false, is_ascending: false }
+    const fn text(key: &'static str, heading: &'static str, value: fn(&R) -> Value) -> Self {
+        Column { key, heading, value, cell: None, is_number: false, is_ascending: false }
     }
 
-    const fn number(
-        key: &'static str,
-        heading: &'static str,
-        value: fn(&R) -> Value,
-        cell: fn(&R) -> Markup,
-    ) -> Self {
-        Column { key, heading, value, cell, is_number: true, is_ascending: false }
-    }
-
-    /// Numbers of which the lowest are the worst.
-    const fn lowest(
-        key: &'static str,
-        heading: &'static str,
-        value: fn(&R) -> Value,
-        cell: fn(&R) -> Markup,
-    ) -> Self {
-        Column { key, heading, value, cell, is_number: true, is_ascending: true }
+    const fn number(key: &'static str, heading: &'static str, value: fn(&R) -> Value) -> Self {
+        Column { is_number: true, ..Column::text(key, heading, value) }
     }
 
     const fn only_csv(key: &'static str, value: fn(&R) -> Value) -> Self {
-        Column {
-            key,
-            heading: "",
-            value,
-            cell: |_| html! {},
-            is_number: false,
-            is_ascending: false,
-        }
+        Column::text(key, "", value)
+    }
+
+    const fn cell(self, cell: fn(&R) -> Markup) -> Self {
+        Column { cell: Some(cell), ..self }
+    }
+
+    /// Numbers of which the lowest are the worst.
+    const fn lowest_first(self) -> Self {
+        Column { is_ascending: true, ..self }
+    }
+
+    fn markup(&self, row: &R) -> Markup {
+        self.cell.map_or_else(|| html! { ((self.value)(row).into_text()) }, |cell| cell(row))
     }
 }
 
@@ -104,6 +115,8 @@ struct ListQuery {
     path: &'static str,
     /// The filters that are set, by the names of their fields.
     filters: Vec<(&'static str, String)>,
+    /// The verdict that is selected.
+    verdict: Option<Verdict>,
     sort: Option<&'static str>,
     is_reversed: bool,
     page: usize,
@@ -135,10 +148,15 @@ impl ListQuery {
             "csv" => Ok(true),
             _ => Err("must be: csv".to_owned()),
         })?;
+        let verdict = params.parse("verdict", |label| {
+            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
+            Verdict::from_label(label).ok_or_else(|| format!("must be one of: {}", labels()))
+        });
         let filters = fields.iter().filter_map(|name| Some((*name, params.get(name)?.to_owned())));
         Ok(ListQuery {
             path,
             filters: filters.collect(),
+            verdict: if fields.contains(&"verdict") { verdict? } else { None },
             sort,
             is_reversed: is_reversed.unwrap_or(false),
             page: page.map_or(1, NonZeroUsize::get),
@@ -148,17 +166,6 @@ impl ListQuery {
 
     fn filter(&self, name: &str) -> Option<&str> {
         self.filters.iter().find(|(field, _)| *field == name).map(|(_, value)| &**value)
-    }
-
-    /// The verdict that is selected.
-    fn verdict(&self) -> Result<Option<Verdict>, String> {
-        let known = |label: &str| Verdict::ALL.into_iter().find(|it| it.label() == label);
-        self.filter("verdict").map_or(Ok(None), |label| {
-            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
-            known(label)
-                .map(Some)
-                .ok_or_else(|| format!("verdict: {label:?} must be one of: {}.", labels()))
-        })
     }
 
     /// Whether one of some texts has the text that is searched for, in any case.
@@ -273,8 +280,8 @@ impl<R> List<'_, R> {
                 }
             } } }
             tbody { @for row in rows { tr { @for (place, column) in columns().enumerate() {
-                @if place == 0 { th scope="row" data-label=(column.heading) { ((column.cell)(row)) } }
-                @else { td .n[column.is_number] data-label=(column.heading) { ((column.cell)(row)) } }
+                @if place == 0 { th scope="row" data-label=(column.heading) { (column.markup(row)) } }
+                @else { td .n[column.is_number] data-label=(column.heading) { (column.markup(row)) } }
             } } } }
         } } }
     }
@@ -301,11 +308,10 @@ impl<R> List<'_, R> {
 /// A field of CSV. Names come from devices: a spreadsheet would run one that begins like a formula, so that gets an
 /// apostrophe in front (OWASP, CSV injection).
 fn csv_field(value: Value) -> String {
-    let text = match value {
-        Value::None => return String::new(),
-        Value::Number(number) => return number.to_string(),
-        Value::Text(text) | Value::Ranked(_, text) => text,
-    };
+    if matches!(value, Value::Number(_)) {
+        return value.into_text();
+    }
+    let text = value.into_text();
     let text =
         if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text };
     if text.contains([',', '"', '\n', '\r']) {
@@ -356,9 +362,21 @@ fn refused(title: &'static str) -> impl Fn(String) -> Problem {
     move |text| Problem(StatusCode::BAD_REQUEST, title, text)
 }
 
-/// The names of the fabrics.
-fn fabric_names(fabrics: &Fabrics) -> Vec<&str> {
-    fabrics.iter().map(|it| &*it.fabric).collect()
+/// Renders a list on a blocking thread, if there is the fabric that the query names.
+async fn render_list(
+    app: &WebApp,
+    query: ListQuery,
+    page: impl FnOnce(&SharedState, &ListQuery) -> Response + Send + 'static,
+) -> Answer {
+    let exposition = app.exposition();
+    check_fabric(&exposition.board().fabrics, query.filter("fabric"))?;
+    Ok(render(move || page(exposition.board(), &query)).await)
+}
+
+/// The field of a form that selects a fabric.
+fn fabric_field(query: &ListQuery, fabrics: &Fabrics) -> Markup {
+    let names: Vec<&str> = fabrics.iter().map(|it| &*it.fabric).collect();
+    components::fabric_field(&names, query.filter("fabric"))
 }
 
 /// The field of a form for a text that rows have.
@@ -372,15 +390,9 @@ fn text_field(label: &str, query: &ListQuery) -> Markup {
 /// The field of a form that selects a verdict.
 fn verdict_field(query: &ListQuery) -> Markup {
     let [ok, unknown, watch, bad] = Verdict::ALL.map(Verdict::label);
-    let verdicts = components::or_all(&[bad, watch, unknown, ok], |label| {
-        components::verdict_text(label).to_owned()
-    });
-    components::select_field(
-        "verdict",
-        "Verdict",
-        query.filter("verdict").unwrap_or_default(),
-        &verdicts,
-    )
+    let text = |label: &str| components::verdict_text(label).to_owned();
+    let (chosen, verdicts) = (query.verdict.map_or("", Verdict::label), [bad, watch, unknown, ok]);
+    components::select_field("verdict", "Verdict", chosen, &components::or_all(&verdicts, text))
 }
 
 #[cfg(test)]
@@ -390,8 +402,8 @@ mod tests {
     type Row = (&'static str, Option<f64>);
 
     const COLUMNS: [Column<Row>; 3] = [
-        Column::text("name", "Name", |row| row.0.to_owned().into(), |row| html! { (row.0) }),
-        Column::number("heat", "Heat", |row| row.1.into(), |_| html! {}),
+        Column::text("name", "Name", |row| row.0.to_owned().into()),
+        Column::number("heat", "Heat", |row| row.1.into()),
         Column::only_csv("twice", |row| row.1.map(|heat| heat * 2.0).into()),
     ];
 

@@ -6,13 +6,13 @@ use maud::{Markup, html};
 use crate::api::history_service::QueryResult;
 use crate::api::ports::{NodeRow, node_rows};
 use crate::server::WebApp;
-use ib_health::Verdict;
+use ib_health::evidence;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortStatus;
 
-use super::{Column, List, ListQuery, Value, fabric_names, refused, text_field, verdict_field};
+use super::{Column, List, ListQuery, Value, fabric_field, refused, text_field, verdict_field};
 use crate::pages::components;
-use crate::pages::{Answer, QueryParams, address, check_fabric, render};
+use crate::pages::{Answer, QueryParams, address};
 
 type Row<'a> = NodeRow<'a>;
 type Col<'a> = Column<Row<'a>>;
@@ -31,8 +31,7 @@ impl NodeRow<'_> {
     /// The highest utilization of its ports in either direction.
     fn utilization(&self) -> Option<f64> {
         let ports = self.view.snapshot.fabric.ports_of(self.index);
-        let flows = ports.flat_map(|port| [self.view.sent(port), self.view.received(port)]);
-        flows.flatten().map(|flow| f64::from(flow.used)).reduce(f64::max)
+        ports.filter_map(|port| self.view.used(port)).map(f64::from).reduce(f64::max)
     }
 
     /// The highest data rate of its ports, in bytes per second.
@@ -45,9 +44,8 @@ impl NodeRow<'_> {
     fn neighbor(&self) -> String {
         let fabric = &self.view.snapshot.fabric;
         let peers = fabric.ports_of(self.index).filter_map(|port| fabric.port(port).peer);
-        let label =
-            |port| ib_mad::label::port(&fabric.node_of(port).name, fabric.port(port).number);
-        peers.map(|peer| label(peer.port)).collect::<Vec<_>>().join(", ")
+        let labels = peers.map(|peer| evidence::port_label(self.view.snapshot, peer.port));
+        labels.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -64,146 +62,61 @@ fn gigabits(bytes: Option<f64>) -> Value {
     bytes.map(|bytes| bytes * 8.0 / 1e9).into()
 }
 
-/// The columns of both lists; those of the other list are left out.
-#[expect(clippy::too_many_lines, reason = "a table")]
+/// The columns that only the list of switches has, and those that only the list of hosts has.
+const OF_SWITCHES: [&str; 4] = ["links", "bad", "degraded", "temperature"];
+const OF_HOSTS: [&str; 3] = ["neighbor", "rate", "host"];
+
 fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
     let is_switch = kind == NodeKind::Switch;
-    let fabric: fn(&Row<'a>) -> Value = |it| it.view.name.to_owned().into();
-    let columns = [
-        (
-            true,
-            Col::text(
-                "name",
-                if is_switch { "Switch" } else { "Host" },
-                |it| it.node.node.clone().into(),
-                |it| html! { bdi { (components::node(it.view.name, &it.node.guid, &it.node.node)) } @if !it.node.up { " " strong { "down" } } },
-            ),
-        ),
-        (
-            true,
-            Col::text(
-                "verdict",
-                "Worst link",
-                |it| {
-                    it.node.verdicts.worst().map_or(Value::None, |worst| {
-                        Value::Ranked(f64::from(worst as u8), worst.label().into())
-                    })
-                },
-                |it| html! { @if let Some(worst) = it.node.verdicts.worst_shown() { (components::verdict(worst)) } },
-            ),
-        ),
-        (
-            is_switch,
-            Col::number(
-                "links",
-                "Links",
-                |it| Value::Number(it.node.verdicts.count() as f64),
-                |it| count(it.node.verdicts.count()),
-            ),
-        ),
-        (
-            is_switch,
-            Col::number(
-                "bad",
-                "Bad",
-                |it| Value::Number(it.node.verdicts.bad as f64),
-                |it| count(it.node.verdicts.bad),
-            ),
-        ),
-        (
-            is_switch,
-            Col::number(
-                "degraded",
-                "Degraded",
-                |it| Value::Number(it.node.verdicts.watch as f64),
-                |it| count(it.node.verdicts.watch),
-            ),
-        ),
-        (
-            !is_switch,
-            Col::text(
-                "neighbor",
-                "Neighbor",
-                |it| it.neighbor().into(),
-                |it| html! { bdi { (it.neighbor()) } },
-            ),
-        ),
-        (
-            !is_switch,
-            Col::number(
-                "rate",
-                "Rate",
-                |it| gigabits(it.rate().map(|rate| rate as f64)),
-                |it| {
-                    html! { @if let Some(rate) = it.rate() { (components::bit_rate(rate)) } }
-                },
-            ),
-        ),
-        (
-            true,
-            Col::number(
-                "sends",
-                "Sends",
-                |it| gigabits(it.traffic()[0]),
-                |it| number(it.traffic()[0], components::traffic),
-            ),
-        ),
-        (
-            true,
-            Col::number(
-                "receives",
-                "Receives",
-                |it| gigabits(it.traffic()[1]),
-                |it| number(it.traffic()[1], components::traffic),
-            ),
-        ),
-        (
-            true,
-            Col::number(
-                "utilization",
-                if is_switch { "Busiest port" } else { "Utilization" },
-                |it| it.utilization().into(),
-                |it| number(it.utilization(), |used| components::percent(used as f32)),
-            ),
-        ),
-        (
-            is_switch,
-            Col::number(
-                "temperature",
-                "Temperature",
-                |it| it.node.temperature.into(),
-                |it| number(it.node.temperature, |celsius| format!("{celsius:.0} °C")),
-            ),
-        ),
-        (
-            true,
-            Col::text(
-                "device",
-                "Device",
-                |it| it.node.device.clone().unwrap_or_default().into_owned().into(),
-                |it| html! { @if let Some(device) = &it.node.device { (device) } },
-            ),
-        ),
-        (
-            true,
-            Col::text(
-                "firmware",
-                "Firmware",
-                |it| it.node.firmware.clone().unwrap_or_default().into(),
-                |it| html! { @if let Some(firmware) = &it.node.firmware { (firmware) } },
-            ),
-        ),
-        (has_fabrics, Col::text("fabric", "Fabric", fabric, |it| html! { bdi { (it.view.name) } })),
-        (!has_fabrics, Col::only_csv("fabric", fabric)),
-        (!is_switch, Col::only_csv("host", |it| it.node.host.clone().unwrap_or_default().into())),
-        (true, Col::only_csv("guid", |it| it.node.guid.clone().into())),
-        (true, Col::only_csv("lid", |it| it.node.lid.map(f64::from).into())),
-        (
-            true,
-            Col::only_csv("state", |it| (if it.node.up { "up" } else { "down" }).to_owned().into()),
-        ),
+    let mut columns = vec![
+        Col::text("name", if is_switch { "Switch" } else { "Host" }, |it| {
+            it.node.node.clone().into()
+        })
+        .cell(|it| html! { bdi { (components::node(it.view.name, &it.node.guid, &it.node.node)) } @if !it.node.up { " " strong { "down" } } }),
+        Col::text("verdict", "Worst link", |it| {
+            it.node.verdicts.worst().map_or(Value::None, Value::from)
+        })
+        .cell(|it| {
+            let worst = it.node.verdicts.worst_shown();
+            html! { @if let Some(worst) = worst { (components::verdict(worst)) } }
+        }),
+        Col::number("links", "Links", |it| Value::Number(it.node.verdicts.count() as f64))
+            .cell(|it| count(it.node.verdicts.count())),
+        Col::number("bad", "Bad", |it| Value::Number(it.node.verdicts.bad as f64))
+            .cell(|it| count(it.node.verdicts.bad)),
+        Col::number("degraded", "Degraded", |it| Value::Number(it.node.verdicts.watch as f64))
+            .cell(|it| count(it.node.verdicts.watch)),
+        Col::text("neighbor", "Neighbor", |it| it.neighbor().into())
+            .cell(|it| html! { bdi { (it.neighbor()) } }),
+        Col::number("rate", "Rate", |it| gigabits(it.rate().map(|rate| rate as f64))).cell(|it| {
+            html! { @if let Some(rate) = it.rate() { (components::bit_rate(rate)) } }
+        }),
+        Col::number("sends", "Sends", |it| gigabits(it.traffic()[0]))
+            .cell(|it| number(it.traffic()[0], components::traffic)),
+        Col::number("receives", "Receives", |it| gigabits(it.traffic()[1]))
+            .cell(|it| number(it.traffic()[1], components::traffic)),
+        Col::number(
+            "utilization",
+            if is_switch { "Busiest port" } else { "Utilization" },
+            |it| it.utilization().into(),
+        )
+        .cell(|it| number(it.utilization(), |used| components::percent(used as f32))),
+        Col::number("temperature", "Temperature", |it| it.node.temperature.into())
+            .cell(|it| number(it.node.temperature, |celsius| format!("{celsius:.0} °C"))),
+        Col::text("device", "Device", |it| it.node.device.as_deref().into()),
+        Col::text("firmware", "Firmware", |it| it.node.firmware.as_deref().into()),
+        Col::text("fabric", if has_fabrics { "Fabric" } else { "" }, |it| {
+            it.view.name.to_owned().into()
+        })
+        .cell(|it| html! { bdi { (it.view.name) } }),
+        Col::only_csv("host", |it| it.node.host.as_deref().into()),
+        Col::only_csv("guid", |it| it.node.guid.clone().into()),
+        Col::only_csv("lid", |it| it.node.lid.map(f64::from).into()),
+        Col::only_csv("state", |it| Some(if it.node.up { "up" } else { "down" }).into()),
     ];
-    columns.into_iter().filter(|(has, _)| *has).map(|(_, column)| column).collect()
+    let of_others = if is_switch { &OF_HOSTS[..] } else { &OF_SWITCHES };
+    columns.retain(|column| !of_others.contains(&column.key));
+    columns
 }
 
 pub(in crate::pages) async fn switches(State(app): State<WebApp>, query: QueryResult) -> Answer {
@@ -222,14 +135,9 @@ async fn list(app: WebApp, query: QueryResult, kind: NodeKind) -> Answer {
     let params = QueryParams::from(query);
     let query =
         ListQuery::parse(path, &params, &["fabric", "verdict", "text"], &columns(kind, true));
-    let query = query.map_err(refused(title))?;
-    let verdict = query.verdict().map_err(refused(title))?;
-    let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.filter("fabric"))?;
-    let page = move || {
-        let fabrics = &exposition.board().fabrics;
-        let names = fabric_names(fabrics);
-        let columns = columns(kind, names.len() > 1);
+    super::render_list(&app, query.map_err(refused(title))?, move |board, query| {
+        let fabrics = &board.fabrics;
+        let columns = columns(kind, fabrics.len() > 1);
         let list = List {
             title,
             noun,
@@ -237,23 +145,20 @@ async fn list(app: WebApp, query: QueryResult, kind: NodeKind) -> Answer {
             fabrics,
             columns: &columns,
             form: html! {
-                (verdict_field(&query))
-                (components::fabric_field(&names, query.filter("fabric")))
-                (text_field("Name, GUID, device or firmware", &query))
+                (verdict_field(query))
+                (fabric_field(query, fabrics))
+                (text_field("Name, GUID, device or firmware", query))
             },
             nothing: "There are none in this fabric.",
         };
-        let is_found = |row: &Row<'_>| {
-            let node = &row.node;
-            let has_verdict = |verdict: Verdict| node.verdicts.worst() == Some(verdict);
+        let mut rows = node_rows(fabrics, query.filter("fabric"), kind);
+        rows.retain(|NodeRow { node, .. }| {
             let [device, firmware] =
                 [node.device.as_deref(), node.firmware.as_deref()].map(Option::unwrap_or_default);
-            verdict.is_none_or(has_verdict)
+            query.verdict.is_none_or(|verdict| node.verdicts.worst() == Some(verdict))
                 && query.has_text(&[&node.node, &node.guid, device, firmware])
-        };
-        let mut rows = node_rows(fabrics, query.filter("fabric"), kind);
-        rows.retain(is_found);
-        list.respond(&query, rows)
-    };
-    Ok(render(page).await)
+        });
+        list.respond(query, rows)
+    })
+    .await
 }

@@ -8,9 +8,10 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{LEARNING, Suspect, Switch, Topology, Verdicts, verdict_from};
+use crate::api::model::{LEARNING, Suspect, Switch, Topology, Verdicts};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
+use ib_health::Verdict;
 
 use super::{Answer, address, components, fabric_page};
 
@@ -106,7 +107,7 @@ fn suspects(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().flat_map(|bundle| &bundle.suspects);
     let to_hosts = topology.switches.iter().flat_map(|switch| &switch.host_suspects);
     let mut suspects: Vec<&Suspect> = between.chain(to_hosts).collect();
-    suspects.sort_by_key(|suspect| std::cmp::Reverse(verdict_from(&suspect.verdict)));
+    suspects.sort_by_key(|suspect| std::cmp::Reverse(Verdict::from_label(&suspect.verdict)));
     let fabric = &topology.fabric;
     html! {
         @if !suspects.is_empty() {

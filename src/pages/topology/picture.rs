@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::api::model::{
-    Bundle, CongestionCounts, Suspect, Switch, Topology, Verdicts, verdict_from,
-};
+use crate::api::model::{Bundle, CongestionCounts, Suspect, Switch, Topology, Verdicts};
 use crate::pages::{address, components};
 use ib_health::Verdict;
 use ib_mad::label::abbreviate;
@@ -71,7 +69,7 @@ impl<'a> Layout<'a> {
         }
         let mut lines: Vec<Bundle> = lines.into_values().collect();
         for line in &mut lines {
-            line.suspects.sort_by_key(|suspect| Reverse(verdict_from(&suspect.verdict)));
+            line.suspects.sort_by_key(|suspect| Reverse(Verdict::from_label(&suspect.verdict)));
         }
         // The worst are drawn last, above the others.
         lines.sort_by_key(|line| line.verdicts.worst());
