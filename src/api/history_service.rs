@@ -26,7 +26,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::{AbortHandle, JoinError};
+use tokio::task::JoinSet;
 
 use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs, read_window};
 use fabric_history::settings::LEAST_FREE;
@@ -80,30 +80,22 @@ impl HistoryService {
 
 /// Runs a query with its own reader on a blocking thread. When the future is dropped, because the client
 /// disconnected or the response took too long, the reader is interrupted: what the query holds, such as its
-/// permit, is released soon after.
+/// permit, is released soon after. `None` if the query panicked.
 pub async fn run_query<T: Send + 'static>(
     file: Arc<Path>,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
-) -> Result<Result<T, SourceError>, JoinError> {
+) -> Option<Result<T, SourceError>> {
     let client = Arc::new(());
     let waiting = Arc::downgrade(&client);
-    let thread = tokio::task::spawn_blocking(move || {
+    // Aborts when it is dropped: a query that has not started when its client leaves will not start.
+    let mut thread = JoinSet::new();
+    thread.spawn_blocking(move || {
         let is_over = move || waiting.strong_count() == 0;
         query(&Reader::open(&file)?.limited(MAX_READINGS).interrupted_when(is_over)?)
     });
-    // A query that has not started when its client leaves will not start.
-    let _abort = AbortOnDrop(thread.abort_handle());
-    let result = thread.await;
+    let result = thread.join_next().await;
     drop(client);
-    result
-}
-
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    result?.ok()
 }
 
 /// A response, or that to a request that cannot be answered.
@@ -150,7 +142,7 @@ async fn query(
         let _permit = permit;
         query.answer(reader)
     });
-    let json = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let json = result.await.ok_or_else(panicked)?.map_err(|error| failed(&error))?;
     let json = json.map_err(|_| panicked())?;
     Ok(([(header::CONTENT_TYPE, JSON)], json).into_response())
 }
@@ -168,7 +160,7 @@ async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Answ
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
         Ok((dumped.bytes, DumpBody::new(file, dumped.bytes, permit)))
     });
-    let (bytes, body) = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let (bytes, body) = result.await.ok_or_else(panicked)?.map_err(|error| failed(&error))?;
     let head = [
         (header::CONTENT_TYPE, "application/vnd.sqlite3"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"history.db\""),

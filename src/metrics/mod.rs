@@ -88,23 +88,20 @@ type Joined = Arc<[Block]>;
 /// number of others.
 const KEPT: usize = 32;
 
-/// The families of fabrics by name: their places in the exposition.
-static POSITIONS: LazyLock<HashMap<String, usize>> =
-    LazyLock::new(|| fabric::all_families().map(|it| it.name.into_owned()).zip(0..).collect());
-
-/// The families of fabrics by name: their groups.
-static GROUPS: LazyLock<HashMap<String, Group>> = LazyLock::new(|| {
-    fabric::groups().map(|(family, group)| (family.name.into_owned(), group)).collect()
+/// The families of fabrics by name: their places in the exposition, and their groups.
+static FAMILIES: LazyLock<HashMap<String, (usize, Group)>> = LazyLock::new(|| {
+    let places = fabric::all_families().zip(0..);
+    places.map(|((family, group), place)| (family.name.into_owned(), (place, group))).collect()
 });
 
 /// The position of a family among others; families that only the host has are last.
 fn position(family: &Family) -> usize {
-    POSITIONS.get(&*family.name).copied().unwrap_or(usize::MAX)
+    FAMILIES.get(&*family.name).map_or(usize::MAX, |(place, _)| *place)
 }
 
 /// The group of a family of fabrics.
 pub fn group(family: &Family) -> Option<Group> {
-    GROUPS.get(&*family.name).copied()
+    FAMILIES.get(&*family.name).map(|(_, group)| *group)
 }
 
 impl Exposition {

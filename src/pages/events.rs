@@ -107,7 +107,7 @@ pub async fn run<T: Send + 'static>(
         query(reader)
     });
     let panicked = "Internal error while reading the history. See the exporter's log.";
-    let answer = result.await.map_err(|_| unavailable(panicked))?;
+    let answer = result.await.ok_or_else(|| unavailable(panicked))?;
     answer.map_err(|error| unavailable(&format!("Reading the history failed: {error}.")))
 }
 

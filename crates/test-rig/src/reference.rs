@@ -18,13 +18,13 @@ pub fn page() -> String {
     fill(
         FABRIC,
         [
-            ("{{summary}}", families(summary::families(), Group::Fabric)),
-            ("{{nodes and ports}}", families(fabric::families(), Group::Fabric)),
+            ("{{summary}}", families(summary::families())),
+            ("{{nodes and ports}}", families(fabric::families())),
             ("{{counters}}", counters()),
-            ("{{findings}}", families(fabric::findings_families(), Group::Fabric)),
-            ("{{subnet managers}}", families(fabric::manager_families(), Group::Fabric)),
-            ("{{host}}", families(host::families(), Group::Host)),
-            ("{{self}}", families(self_metrics::families(), Group::Exporter)),
+            ("{{findings}}", families(fabric::findings_families())),
+            ("{{subnet managers}}", families(fabric::manager_families())),
+            ("{{host}}", families(host::families().map(|it| (it, Group::Host)))),
+            ("{{self}}", families(self_metrics::families().map(|it| (it, Group::Exporter)))),
         ],
     )
 }
@@ -50,12 +50,12 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// The rows of families; `other` is the group of those that fabrics do not have.
-fn families(families: impl Iterator<Item = Family>, other: Group) -> String {
-    let rows = families.map(|family| {
-        let (name, kind) = (family.sample_name(), family.kind.label().to_owned());
-        let group = metrics::group(&family).unwrap_or(other).label().to_owned();
-        row(&[code(&[&name]), kind, group, code(family.labels), family.help.into_owned()])
+/// The rows of families with their groups.
+fn families(families: impl Iterator<Item = (Family, Group)>) -> String {
+    let rows = families.map(|(family, group)| {
+        let (name, kind, group) = (family.sample_name(), family.kind.label(), group.label());
+        let help = family.help.into_owned();
+        row(&[code(&[&name]), kind.to_owned(), group.to_owned(), code(family.labels), help])
     });
     rows.collect()
 }

@@ -32,49 +32,41 @@ pub(super) fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
     table.iter().map(|(family, _)| family.clone())
 }
 
-/// The families of nodes and ports, without the counters.
-pub fn families() -> impl Iterator<Item = Family> {
-    let of_nodes = names(NODES).chain(names(NODE_HARDWARE));
-    let of_ports = names(PORT_INFOS).chain(names(HARDWARE)).chain(names(MODULES));
-    of_nodes.chain(of_ports).chain(names(PORT_STATES))
+/// The families of a table, which are in one group.
+fn grouped<T>(table: &[(Family, T)], group: Group) -> impl Iterator<Item = (Family, Group)> {
+    names(table).map(move |family| (family, group))
 }
 
-/// The families of assessments of nodes, ports and links.
-pub fn findings_families() -> impl Iterator<Item = Family> {
-    let of_links = names(LINKS).chain(names(OUTAGES)).chain(names(DIRECTIONS)).chain(names(LIMITS));
-    names(COUNTING).chain(of_links).chain(names(PORTS)).chain(names(REGIONS))
-}
-
-/// The families of subnet managers.
-pub fn manager_families() -> impl Iterator<Item = Family> {
-    names(MANAGERS)
-}
-
-/// All families in the order of [`render`].
-pub(super) fn all_families() -> impl Iterator<Item = Family> {
-    let counters = TABLE.iter().map(|row| counter_family(row.counter));
-    families().chain(counters).chain(findings_families()).chain(manager_families())
-}
-
-/// The group of each family, where it is another than that of the host or the exporter.
-pub(super) fn groups() -> impl Iterator<Item = (Family, Group)> {
-    fn all<T>(table: &[(Family, T)], group: Group) -> impl Iterator<Item = (Family, Group)> {
-        names(table).map(move |family| (family, group))
-    }
+/// The families of nodes and ports with their groups, without the counters.
+pub fn families() -> impl Iterator<Item = (Family, Group)> {
+    let of_nodes = grouped(NODES, Group::Nodes).chain(grouped(NODE_HARDWARE, Group::Hardware));
+    let of_ports = grouped(PORT_INFOS, Group::Ports).chain(grouped(HARDWARE, Group::Hardware));
     let (state, rates) = PORT_STATES.split_at(1);
-    let of_nodes = all(NODES, Group::Nodes).chain(all(NODE_HARDWARE, Group::Hardware));
-    let of_ports = all(PORT_INFOS, Group::Ports).chain(all(rates, Group::Ports));
-    let hardware = all(HARDWARE, Group::Hardware).chain(all(MODULES, Group::Modules));
-    let of_links = all(LINKS, Group::Links).chain(all(OUTAGES, Group::Outages));
-    let of_fabrics = all(REGIONS, Group::Fabric).chain(all(MANAGERS, Group::Fabric));
+    let of_links = grouped(state, Group::State).chain(grouped(rates, Group::Ports));
+    of_nodes.chain(of_ports).chain(grouped(MODULES, Group::Modules)).chain(of_links)
+}
+
+/// The families of assessments of nodes, ports and links with their groups.
+pub fn findings_families() -> impl Iterator<Item = (Family, Group)> {
+    grouped(COUNTING, Group::Counters)
+        .chain(grouped(LINKS, Group::Links))
+        .chain(grouped(OUTAGES, Group::Outages))
+        .chain(grouped(DIRECTIONS, Group::Ber))
+        .chain(grouped(LIMITS, Group::Ber))
+        .chain(grouped(PORTS, Group::Congestion))
+        .chain(grouped(REGIONS, Group::Fabric))
+}
+
+/// The families of subnet managers with their group.
+pub fn manager_families() -> impl Iterator<Item = (Family, Group)> {
+    grouped(MANAGERS, Group::Fabric)
+}
+
+/// All families in the order of [`render`] with their groups, then the summaries.
+pub(super) fn all_families() -> impl Iterator<Item = (Family, Group)> {
     let counters = TABLE.iter().map(|row| (counter_family(row.counter), counter_group(row)));
-    (of_nodes.chain(of_ports).chain(hardware).chain(of_links).chain(of_fabrics).chain(counters))
-        .chain(all(state, Group::State))
-        .chain(all(COUNTING, Group::Counters))
-        .chain(all(DIRECTIONS, Group::Ber))
-        .chain(all(LIMITS, Group::Ber))
-        .chain(all(PORTS, Group::Congestion))
-        .chain(all(summary::SUMMARIES, Group::Fabric))
+    let rendered = families().chain(counters).chain(findings_families()).chain(manager_families());
+    rendered.chain(summary::families())
 }
 
 fn counter_group(row: &CounterRow) -> Group {

@@ -11,7 +11,8 @@ use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
-use super::names;
+use super::grouped;
+use crate::metrics::selection::Group;
 use crate::metrics::{families, family};
 
 /// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert `FabricExporterStale`.
@@ -22,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(60);
 const STATES: [&str; 2] = ["up", "down"];
 
 families! {
-    pub(super) SUMMARIES: &Summary;
+    SUMMARIES: &Summary;
     "infiniband_fabric_links" Gauge ["fabric", "verdict"]
         "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
         => |summary, samples| {
@@ -42,9 +43,9 @@ families! {
         };
 }
 
-/// The families of counts.
-pub fn families() -> impl Iterator<Item = Family> {
-    names(SUMMARIES)
+/// The families of counts with their group.
+pub fn families() -> impl Iterator<Item = (Family, Group)> {
+    grouped(SUMMARIES, Group::Fabric)
 }
 
 /// The counts of one fabric.

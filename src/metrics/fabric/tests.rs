@@ -237,7 +237,7 @@ fn fabric_without_an_assessment_has_no_findings() {
     let observation = Observation { snapshot: Some(snapshot().into()), ..Observation::default() };
     let parts = render(&[Arc::new(observation)], 1).remove(0);
     let is_finding =
-        |part: &Part<Block>| findings_families().any(|family| family.name == part.family.name);
+        |part: &Part<Block>| findings_families().any(|(family, _)| family.name == part.family.name);
     assert!(!parts.is_empty() && !parts.iter().any(is_finding));
 }
 
