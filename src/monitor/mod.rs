@@ -111,9 +111,7 @@ impl Monitor {
         fabric_index: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
-        let (files, map, [m_keys, vs_keys], maintenance) = SiteFiles::open(&settings)?;
-        let mut evaluator = LinkEvaluator::new(settings.limits.clone());
-        evaluator.maintenance = maintenance;
+        let files = SiteFiles::open(&settings)?;
         let counters = OptionalCounters { details: settings.details, fec: settings.fec };
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         let client = MadClient::new(settings.pace);
@@ -122,21 +120,17 @@ impl Monitor {
         let mut monitor = Monitor {
             client,
             register_client,
-            registers: settings.registers.map(|intervals| {
-                let mut reader = RegisterReader::new(intervals);
-                reader.set_keys(vs_keys.keys);
-                reader
-            }),
+            registers: settings.registers.map(RegisterReader::new),
             files,
-            naming: Naming { map, hosts: settings.hosts.clone() },
-            keys: Arc::new(m_keys.keys),
+            naming: Naming { hosts: settings.hosts.clone(), ..Naming::default() },
+            keys: Arc::default(),
             log_limiter: LogLimiter::default(),
             agents: AgentCache::new(counters),
             scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
             states_by_lid: true,
-            evaluator,
+            evaluator: LinkEvaluator::new(settings.limits.clone()),
             event_sender,
             events,
             has_changes: false,
@@ -150,9 +144,9 @@ impl Monitor {
             replica: None,
             stats: MonitorStats::default(),
         };
-        let start = Moment::default();
-        monitor.warn(m_keys.warnings, start, "further M_Key file warnings not logged");
-        monitor.warn(vs_keys.warnings, start, "further VSKey file warnings not logged");
+        monitor.refresh_names();
+        monitor.refresh_keys(Moment::default());
+        monitor.refresh_maintenance();
         Ok(monitor)
     }
 

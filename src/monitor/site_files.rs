@@ -33,20 +33,22 @@ pub(super) struct SiteFiles {
 }
 
 impl SiteFiles {
-    pub(super) fn open(
-        settings: &FabricSettings,
-    ) -> Result<(Self, NodeNameMap, [KeyFile; 2], Vec<MaintenanceWindow>), ConfigError> {
-        let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_deref());
-        let (names, name_map) = SiteFile::open(kind, path, names_in)?;
+    /// Reads all for the first time. Fails if one is invalid, or is not read in time.
+    pub(super) fn open(settings: &FabricSettings) -> Result<Self, ConfigError> {
         let open_keys = |kind, path: &Option<PathBuf>| {
             SiteFile::open(kind, path.as_deref(), move |path| keys_in(kind, path))
         };
-        let (keys, m_keys) = open_keys(SiteFileKind::MKey, &settings.m_key_file)?;
-        let (vs_keys, known_vs_keys) = open_keys(SiteFileKind::VsKey, &settings.vs_key_file)?;
-        let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_deref());
-        let (maintenance, windows) = SiteFile::open(kind, path, maintenance_in)?;
-        let files = SiteFiles { names, keys, vs_keys, maintenance };
-        Ok((files, name_map, [m_keys, known_vs_keys], windows))
+        let (map, maintenance) = (&settings.node_name_map, &settings.maintenance_file);
+        Ok(SiteFiles {
+            names: SiteFile::open(SiteFileKind::NodeNameMap, map.as_deref(), names_in)?,
+            keys: open_keys(SiteFileKind::MKey, &settings.m_key_file)?,
+            vs_keys: open_keys(SiteFileKind::VsKey, &settings.vs_key_file)?,
+            maintenance: SiteFile::open(
+                SiteFileKind::Maintenance,
+                maintenance.as_deref(),
+                maintenance_in,
+            )?,
+        })
     }
 }
 
@@ -93,7 +95,7 @@ impl Monitor {
 }
 
 /// The new content of a file, if it changed; an error is logged.
-fn refresh<T: Default + Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
+fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
     let content = file.as_mut()?.refresh()?;
     let log = |error: &ConfigError| {
         for line in error.lines() {
@@ -113,7 +115,9 @@ const HANGS: Duration = Duration::from_secs(60);
 pub(super) struct SiteFile<T> {
     kind: SiteFileKind,
     path: PathBuf,
-    /// Until the first refresh, which starts the reader.
+    /// The content that was read first, until the first refresh.
+    first: Option<T>,
+    /// Until the second one, which starts the reader.
     check: Option<Check<T>>,
     reader: Option<Reader<T>>,
     /// When the check that is in progress began.
@@ -139,15 +143,14 @@ impl<T> std::fmt::Debug for SiteFile<T> {
     }
 }
 
-impl<T: Default + Send + 'static> SiteFile<T> {
-    /// Reads a file for the first time, if there is one; without one, the content is the default. Fails if it is
-    /// invalid, or is not read in time.
+impl<T: Send + 'static> SiteFile<T> {
+    /// Reads a file for the first time, if there is one. Fails if it is invalid, or is not read in time.
     pub(super) fn open(
         kind: SiteFileKind,
         path: Option<&Path>,
         read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
-    ) -> Result<(Option<Self>, T), ConfigError> {
-        let Some(path) = path else { return Ok((None, T::default())) };
+    ) -> Result<Option<Self>, ConfigError> {
+        let Some(path) = path else { return Ok(None) };
         let beside = (kind == SiteFileKind::MKey).then(|| path.with_file_name(NEIGHBORS));
         let (own, mut known, mut is_valid) = (path.to_owned(), None, false);
         let mut check: Check<T> = Box::new(move || {
@@ -164,19 +167,22 @@ impl<T: Default + Send + 'static> SiteFile<T> {
         let first = move || (check().1, check);
         let (content, check) = file::with_timeout(READ_TIMEOUT, first)
             .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        let file = SiteFile {
+        Ok(Some(SiteFile {
             kind,
             path: path.to_owned(),
+            first: content.transpose()?,
             check: Some(check),
             reader: None,
             requested: None,
             hangs: false,
             read_at: unix_now(),
-        };
-        Ok((Some(file), content.transpose()?.unwrap_or_default()))
+        }))
     }
 
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
         if let Some(mut check) = self.check.take() {
             let (requests, requested) = sync_channel::<()>(1);
             let (sender, results) = sync_channel(1);
@@ -370,7 +376,7 @@ mod tests {
     }
 
     /// Refreshes until the file has changed. The reader has its own thread, so it may take a moment.
-    fn changed<T: Default + Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
+    fn changed<T: Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
         let limit = Instant::now() + Duration::from_secs(30);
         loop {
             match file.refresh() {
@@ -387,9 +393,8 @@ mod tests {
         let open = || SiteFile::open(SiteFileKind::Maintenance, Some(&path), text_in);
         assert!(open().unwrap_err().to_string().contains("work.yml"), "it is not there");
         std::fs::write(&path, "a").unwrap();
-        let (file, first) = open().unwrap();
-        let mut file = file.unwrap();
-        assert_eq!(first, "a");
+        let mut file = open().unwrap().unwrap();
+        assert_eq!(changed(&mut file).unwrap(), "a");
         assert!(file.refresh().is_none(), "it has not changed");
         std::fs::write(&path, "bc").unwrap();
         assert_eq!(changed(&mut file).unwrap(), "bc");
@@ -415,10 +420,9 @@ mod tests {
         let held = Mutex::new(held);
         release.send("first").unwrap();
         let hangs = move |_: &Path| Ok(held.lock().unwrap().recv().unwrap());
-        let (file, first) =
-            SiteFile::open(SiteFileKind::Maintenance, Some(source.path()), hangs).unwrap();
+        let file = SiteFile::open(SiteFileKind::Maintenance, Some(source.path()), hangs).unwrap();
         let mut file = file.unwrap();
-        assert_eq!(first, "first");
+        assert_eq!(changed(&mut file).unwrap(), "first");
         let read_at = file.read_at;
         std::fs::write(source.path(), "changed").unwrap();
         let began = Instant::now();

@@ -397,7 +397,7 @@ fn sweeps_continue_while_a_site_file_hangs() {
         Ok(vec![])
     };
     release.send(()).unwrap();
-    let (work, _) = SiteFile::open(SiteFileKind::Maintenance, Some(source.path()), hangs).unwrap();
+    let work = SiteFile::open(SiteFileKind::Maintenance, Some(source.path()), hangs).unwrap();
     std::fs::write(source.path(), "changed").unwrap();
     let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
