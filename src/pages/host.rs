@@ -2,8 +2,6 @@
 
 mod roce;
 
-use std::collections::HashMap;
-
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -12,52 +10,45 @@ use crate::api::model::{Device, DevicePort, Flow, Host, Module};
 use crate::api::overview::overview;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
-use fabric_observation::host::HostObservation;
-use ib_mad::{Counter, PortNumber, Reading};
+use fabric_observation::host::{HostObservation, HostPortTotals};
+use ib_mad::{Counter, PortNumber};
+use rdma_host::model::Port;
 
 use super::components::{self, bit_rate, plural};
 use super::{Live, Page, address, render};
 use roce::RocePort;
 
-/// The bytes per second that each port of this host sends and receives, by its device and number.
-#[derive(Debug, Default)]
-struct Rates(HashMap<(String, PortNumber), [Option<f64>; 2]>);
+/// The reading of this host before the latest one, and the latest.
+type Readings<'a> = [&'a HostObservation; 2];
 
-impl Rates {
-    /// From two readings, which have totals: after a reset they do not decrease.
-    fn new(previous: Option<&HostObservation>, latest: Option<&HostObservation>) -> Self {
-        let Some((previous, latest)) = previous.zip(latest) else { return Rates::default() };
-        let before: HashMap<_, _> = readings(previous).collect();
-        let rates = readings(latest).filter_map(|((device, port), now)| {
-            let before = before.get(&(device, port))?;
-            let seconds = now.at.since(before.at).as_secs_f64();
-            // Data is counted in words of four bytes.
-            let rate = |counter| {
-                let grown = now.get(counter)?.checked_sub(before.get(counter)?)?;
-                (seconds > 0.0).then(|| grown as f64 * 4.0 / seconds)
-            };
-            let rates = [rate(Counter::XmitData), rate(Counter::RcvData)];
-            Some(((device.to_owned(), port), rates))
-        });
-        Rates(rates.collect())
-    }
-
-    /// What a port sends (0) or receives (1).
-    fn flow(&self, device: &Device, port: &DevicePort, direction: usize) -> Option<Flow> {
-        let rates = self.0.get(&(device.device.clone(), port.port))?;
-        let bytes_per_second = (*rates.get(direction)?)?;
-        let share = port.rate.map_or(0.0, |rate| bytes_per_second / rate.max(1) as f64);
-        Some(Flow { bytes_per_second, utilization: share.min(1.0) as f32 })
-    }
+/// A port of this host with its totals, by its device and number.
+fn find<'a>(
+    host: &'a HostObservation,
+    device: &str,
+    number: PortNumber,
+) -> Option<(&'a Port, Option<&'a HostPortTotals>)> {
+    let devices = &host.snapshot.as_ref()?.devices;
+    let place = devices.iter().position(|it| *it.name == *device)?;
+    let ports = &devices[place].ports;
+    let nth = ports.iter().position(|port| port.number == number)?;
+    Some((&ports[nth], host.totals.get(place).and_then(|totals| totals.get(nth))))
 }
 
-/// The totals of the ports of a host, by device and number.
-fn readings(host: &HostObservation) -> impl Iterator<Item = ((&str, PortNumber), &Reading)> {
-    let devices = host.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
-    devices.zip(&host.totals).flat_map(|(device, totals)| {
-        let ports = device.ports.iter().zip(totals);
-        ports.map(|(port, totals)| ((&*device.name, port.number), &totals.reading))
-    })
+/// What a port sends or receives, from the growth of a counter of data. Totals do not decrease after a reset.
+fn flow(
+    readings: Option<Readings<'_>>,
+    device: &Device,
+    port: &DevicePort,
+    counter: Counter,
+) -> Option<Flow> {
+    let [before, now] = readings?.map(|host| find(host, &device.device, port.port)?.1);
+    let (before, now) = (&before?.reading, &now?.reading);
+    let seconds = now.at.since(before.at).as_secs_f64();
+    let words = now.get(counter)?.checked_sub(before.get(counter)?).filter(|_| seconds > 0.0)?;
+    // Data is counted in words of four bytes.
+    let bytes_per_second = words as f64 * 4.0 / seconds;
+    let share = port.rate.map_or(0.0, |rate| bytes_per_second / rate.max(1) as f64);
+    Some(Flow { bytes_per_second, utilization: share.min(1.0) as f32 })
 }
 
 pub(super) async fn host(State(app): State<WebApp>) -> Response {
@@ -65,21 +56,16 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
         let exposition = app.exposition();
         let overview = overview(exposition.board());
         let (previous, latest) = (exposition.previous_host.as_deref(), exposition.board().host.as_deref());
-        let rates = Rates::new(previous, latest);
-        let readings = previous.zip(latest).map(|(previous, latest)| [previous, latest]);
-        let roce = |device: &Device, port: &DevicePort| RocePort::new(readings?, &device.device, port.port);
+        let readings = previous.zip(latest).map(<[_; 2]>::from);
         let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "), or this is a demo whose scenario has no " code { "own-host" } "." } };
-        let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, &rates, roce));
+        let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, readings));
         Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
     })
     .await
 }
 
-fn host_page(
-    host: &Host,
-    rates: &Rates,
-    roce: impl Fn(&Device, &DevicePort) -> Option<RocePort>,
-) -> Markup {
+fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
+    let roce = |device: &Device, port: u8| RocePort::new(readings?, &device.device, port);
     html! {
         @match &host.read_at {
             None => p { "The devices have not been read yet." },
@@ -99,8 +85,8 @@ fn host_page(
             }
             @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
             @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
-            @if !device.ports.is_empty() { (device_ports(device, rates)) }
-            @for it in device.ports.iter().filter_map(|port| roce(device, port)) { (roce::section(&it)) }
+            @if !device.ports.is_empty() { (device_ports(device, readings)) }
+            @for it in device.ports.iter().filter_map(|port| roce(device, port.port)) { (roce::section(&it)) }
         } }
     }
 }
@@ -127,8 +113,8 @@ fn module(module: &Module) -> Markup {
     }
 }
 
-fn device_ports(device: &Device, rates: &Rates) -> Markup {
-    let flow = |port: &DevicePort, direction: usize| rates.flow(device, port, direction);
+fn device_ports(device: &Device, readings: Option<Readings<'_>>) -> Markup {
+    let flow = |port: &DevicePort, counter| flow(readings, device, port, counter);
     let has_modules = device.ports.iter().any(|port| port.module.is_some());
     html! { table .stack {
         thead { tr {
@@ -142,8 +128,8 @@ fn device_ports(device: &Device, rates: &Rates) -> Markup {
             td data-label="Link layer" { (port.link_layer) }
             td data-label="State" { (state(port)) }
             td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
-            td .n data-label="Tx" { (components::flow(flow(port, 0).as_ref())) }
-            td .n data-label="Rx" { (components::flow(flow(port, 1).as_ref())) }
+            td .n data-label="Tx" { (components::flow(flow(port, Counter::XmitData).as_ref())) }
+            td .n data-label="Rx" { (components::flow(flow(port, Counter::RcvData).as_ref())) }
             td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
             td data-label="Interfaces" { (port.interfaces.join(", ")) }
             @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
@@ -180,9 +166,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use fabric_observation::host::HostPortTotals;
     use ib_health::assessment::CounterStatus;
-    use ib_mad::Moment;
+    use ib_mad::{Moment, Reading};
     use rdma_host::testing::{port, snapshot};
 
     /// A device that has sent so many words at a second.
@@ -199,18 +184,18 @@ mod tests {
 
     #[test]
     fn traffic_is_the_growth_between_two_readings() {
-        let flow = |before: HostObservation, now: HostObservation, direction| {
-            let rates = Rates::new(Some(&before), Some(&now));
+        let flow = |before: HostObservation, now: HostObservation, counter| {
             let port = DevicePort { port: 1, rate: Some(50_000_000_000), ..DevicePort::default() };
             let device = Device { device: "mlx5_0".into(), ..Device::default() };
-            rates.flow(&device, &port, direction)
+            flow(Some([&before, &now]), &device, &port, counter)
         };
         // 12.5 GB/s for 10 s, at 400 Gb/s.
-        let sent = flow(read(10, 1_000), read(20, 1_000 + 31_250_000_000), 0).unwrap();
+        let sent = flow(read(10, 1_000), read(20, 1_000 + 31_250_000_000), Counter::XmitData);
+        let sent = sent.unwrap();
         assert!((sent.bytes_per_second - 1.25e10).abs() < 1.0, "{sent:?}");
         assert!((sent.utilization - 0.25).abs() < 1e-6, "{sent:?}");
         // Not read, and read once.
-        assert_eq!(flow(read(10, 0), read(20, 0), 1), None);
-        assert_eq!(flow(read(10, 0), read(10, 0), 0), None);
+        assert_eq!(flow(read(10, 0), read(20, 0), Counter::RcvData), None);
+        assert_eq!(flow(read(10, 0), read(10, 0), Counter::XmitData), None);
     }
 }

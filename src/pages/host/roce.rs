@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use fabric_observation::host::HostObservation;
 use ib_mad::PortNumber;
 use rdma_host::model::{Netdev, Port, ethernet, hw_counter};
 
+use super::{Readings, find};
 use crate::api::address;
 use crate::pages::components::{count, percent};
 
@@ -35,12 +35,9 @@ pub(super) struct RocePort {
 
 impl RocePort {
     /// From two readings of a host; `None` if the port does not count pauses.
-    pub fn new(
-        [previous, latest]: [&HostObservation; 2],
-        device: &str,
-        number: PortNumber,
-    ) -> Option<Self> {
-        let [before, now] = [port(previous, device, number)?, port(latest, device, number)?];
+    pub fn new([previous, latest]: Readings<'_>, device: &str, number: PortNumber) -> Option<Self> {
+        let [(before, _), (now, _)] =
+            [find(previous, device, number)?, find(latest, device, number)?];
         let seconds =
             Some(now.at.since(before.at)).filter(|it| *it > Duration::ZERO)?.as_secs_f64();
         let pauses = now.netdevs.iter().flat_map(|netdev| {
@@ -58,11 +55,6 @@ impl RocePort {
     }
 }
 
-fn port<'a>(host: &'a HostObservation, device: &str, number: PortNumber) -> Option<&'a Port> {
-    let device = host.snapshot.as_ref()?.devices.iter().find(|it| *it.name == *device)?;
-    device.ports.iter().find(|port| port.number == number)
-}
-
 /// A counter in `hw_counters`, by its metric.
 fn hw(port: &Port, metric: &str) -> Option<u64> {
     let has_metric = |row: usize| hw_counter::TABLE.get(row).is_some_and(|it| it.metric == metric);
@@ -75,9 +67,8 @@ fn pauses(before: &Netdev, now: &Netdev, seconds: f64) -> Vec<Pauses> {
     (0..8)
         .map(|priority| {
             let rate = |metric| {
-                let grown = statistic(now, metric, priority)?
-                    .checked_sub(statistic(before, metric, priority)?)?;
-                Some(grown as f64 / seconds)
+                let [before, now] = [before, now].map(|it| statistic(it, metric, priority));
+                Some(now?.checked_sub(before?)? as f64 / seconds)
             };
             // In microseconds.
             let share = |metric| Some((rate(metric)? / 1e6).min(1.0));
@@ -142,6 +133,7 @@ pub(super) fn section(roce: &RocePort) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabric_observation::host::HostObservation;
     use ib_mad::Moment;
     use rdma_host::model::{EthernetValue, HwName, HwReading};
     use rdma_host::testing::{port, snapshot};
