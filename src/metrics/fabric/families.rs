@@ -3,7 +3,7 @@
 use exposition::{Family, MetricType, Samples};
 use fabric_observation::Observation;
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
-use ib_fabric::hardware::{NodeHardware, PortHardware, ReadAt};
+use ib_fabric::hardware::{NodeHardware, PortHardware};
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
@@ -17,7 +17,6 @@ use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::register::{LANES, Temperatures, text};
 use ib_mad::smp::SmState;
-use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Counter, Reading};
 
 use crate::metrics::modules::ModuleItem;
@@ -52,8 +51,9 @@ impl<'a> NodeItem<'a> {
         self.snapshot.hardware.node(guid)
     }
 
-    fn general(&self) -> Option<ReadAt<GeneralInfo>> {
-        self.hardware()?.general
+    /// What it reports, if it is up: measurements of a node that is not are old.
+    fn current(&self) -> Option<&'a NodeHardware> {
+        self.hardware().filter(|_| self.is_up())
     }
 }
 
@@ -103,9 +103,14 @@ impl<'a> PortItem<'a> {
         self.status().is_some_and(PortStatus::link_up)
     }
 
-    /// Whether the link is up, and errors by lane are exported.
-    fn has_lanes(&self) -> bool {
-        self.is_read() && self.snapshot.hardware.has_lanes
+    /// What its device reports of the physical layer.
+    fn current(&self) -> Option<&'a PortHardware> {
+        self.hardware().filter(|_| self.is_read())
+    }
+
+    /// The same, if errors by lane are exported.
+    fn details(&self) -> Option<&'a PortHardware> {
+        self.current().filter(|_| self.snapshot.hardware.has_lanes)
     }
 
     /// The number of lanes that the link uses.
@@ -178,7 +183,7 @@ families! {
     pub(super) NODE_HARDWARE: NodeItem<'_>;
     "infiniband_node_firmware_info" Gauge ["fabric", "guid", "firmware", "psid"]
         "Firmware and board (PSID) of an NVIDIA device as labels, always 1."
-        => |item, samples| if let Some(general) = item.general() {
+        => |item, samples| if let Some(general) = item.hardware().and_then(|it| it.general) {
             samples.label("firmware", &general.value.firmware());
             samples.label("psid", &general.value.board());
             samples.value(1);
@@ -186,19 +191,19 @@ families! {
     "infiniband_node_uptime_seconds" Gauge NODE_LABELS
         "Time since the last reset of the device, as last reported."
         => |item, samples| {
-            let general = item.general().filter(|_| item.is_up());
-            samples.value_if_known(general.map(|general| general.value.uptime.into()));
+            let general = item.current().and_then(|it| it.general);
+            samples.value_if_known(general.map(|read| read.value.uptime.into()));
         };
     "infiniband_node_temperature_celsius" Gauge NODE_LABELS
         "Temperature of the device's ASIC."
         => |item, samples| {
-            let hardware = item.hardware().filter(|_| item.is_up());
-            samples.float_if_known(hardware.and_then(|it| it.temperature).map(|read| read.value));
+            let temperature = item.current().and_then(|it| it.temperature);
+            samples.float_if_known(temperature.map(|read| read.value));
         };
     "infiniband_node_module_temperature_celsius" Gauge ["fabric", "guid", "module"]
         "Temperature of a module of a switch. Label module: the number that the switch gives the module, from 1 on. Read more often than infiniband_module_temperature_celsius, which is by port. Needs --fabric.lanes."
-        => |item, samples| if let Some(hardware) =
-            item.hardware().filter(|_| item.is_up() && item.snapshot.hardware.has_lanes)
+        => |item, samples| if item.snapshot.hardware.has_lanes
+            && let Some(hardware) = item.current()
         {
             for (sensor, read) in &hardware.temperatures {
                 let module = sensor + 1 - Temperatures::MODULES;
@@ -208,8 +213,8 @@ families! {
     "infiniband_node_power_supply_info" Gauge
         ["fabric", "guid", "number", "part_number", "serial_number"]
         "Power supply of a switch as labels, always 1. The exporter does not export its state, which managed switches report wrongly."
-        => |item, samples| if let Some(read) =
-            item.hardware().filter(|_| item.is_up()).and_then(|it| it.power_supplies.as_ref())
+        => |item, samples| if let Some(hardware) = item.current()
+            && let Some(read) = &hardware.power_supplies
         {
             for (number, supply) in (1u8..).zip(read.value.supplies()) {
                 let Some(supply) = supply else { continue };
@@ -220,18 +225,18 @@ families! {
         };
     "infiniband_node_fan_speed_rpm" Gauge FAN_LABELS
         "Speed of a switch's fan in rotations per minute."
-        => |item, samples| if let Some(hardware) = item.hardware().filter(|_| item.is_up()) {
+        => |item, samples| if let Some(hardware) = item.current() {
             for (fan, read) in &hardware.fan_speeds {
                 samples.label("fan", itoa::Buffer::new().format(*fan)).value(read.value.into());
             }
         };
     "infiniband_node_fan_out_of_range" Gauge FAN_LABELS
         "1 if the switch reports that a fan is slower or faster than it should be, 0 otherwise."
-        => |item, samples| if let Some((hardware, limits)) =
-            item.hardware().filter(|_| item.is_up()).and_then(|it| Some((it, it.fan_limits?.value)))
+        => |item, samples| if let Some(hardware) = item.current()
+            && let Some(limits) = hardware.fan_limits
         {
             for fan in hardware.fan_speeds.keys() {
-                let is_out = (limits.slow | limits.fast) >> fan & 1;
+                let is_out = (limits.value.slow | limits.value.fast) >> fan & 1;
                 samples.label("fan", itoa::Buffer::new().format(*fan)).value(is_out.into());
             }
         };
@@ -242,9 +247,7 @@ families! {
     pub(super) HARDWARE: PortItem<'_>;
     "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
         "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission). Absent if there were no errors since then."
-        => |item, samples| if let Some(read) =
-            item.hardware().filter(|_| item.is_read()).and_then(|it| it.physical.as_ref())
-        {
+        => |item, samples| if let Some(read) = item.current().and_then(|it| it.physical.as_ref()) {
             let read = &read.value;
             for (layer, ratio) in
                 [("raw", read.raw_ber()), ("effective", read.effective_ber()), ("symbol", read.symbol_ber())]
@@ -256,17 +259,15 @@ families! {
         };
     "infiniband_port_lane_raw_errors" Counter LANE_LABELS
         "Errors before FEC by lane, as the device counts them: 0 again after a clear or reset. Needs --fabric.lanes."
-        => |item, samples| if let Some(read) =
-            item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.physical.as_ref())
-        {
+        => |item, samples| if let Some(read) = item.details().and_then(|it| it.physical.as_ref()) {
             for (lane, errors) in read.value.lane_errors.iter().enumerate().take(item.lanes()) {
                 samples.label("lane", itoa::Buffer::new().format(lane)).value(*errors);
             }
         };
     "infiniband_port_fec_bin_blocks" Counter ["fabric", "guid", "port", "bin"]
         "FEC blocks by bin of the device's histogram, as the device counts them: 0 again after a clear or reset. On most links the bin is the number of corrected symbols. Needs --fabric.lanes."
-        => |item, samples| if let Some(read) =
-            item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.fec_histogram.as_ref())
+        => |item, samples| if let Some(hardware) = item.details()
+            && let Some(read) = &hardware.fec_histogram
         {
             for (bin, blocks) in read.value.blocks.iter().enumerate() {
                 samples.label("bin", itoa::Buffer::new().format(bin)).value(*blocks);
