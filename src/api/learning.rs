@@ -37,7 +37,7 @@ pub(super) fn of_link(view: FabricView<'_>, assessment: &LinkAssessment) -> Opti
     let Cable(near, far) = assessment.link;
     let mut sum: Option<Learning> = None;
     for port in [near, far] {
-        let errors = &view.assessment.ports.get(port.0 as usize)?.bit_errors;
+        let errors = &view.port(port)?.bit_errors;
         // Readings are large: of 60,000 ports, to read them all takes milliseconds.
         let has_windows = || errors.windows.iter().any(|window| window.seconds > 0.0);
         let reads = || view.snapshot.reading(port)?.get(Counter::SymbolErrors);

@@ -56,6 +56,16 @@ impl<'a> FabricView<'a> {
         links.map(move |(cable, assessment)| LinkRow { view: self, cable, assessment })
     }
 
+    /// The assessment of a port; `None` if nothing was evaluated.
+    pub(super) fn port(&self, port: PortIndex) -> Option<&'a PortAssessment> {
+        self.assessment.ports.get(port.0 as usize)
+    }
+
+    /// What the device of a port reports of it.
+    pub(super) fn hardware(&self, port: PortIndex) -> Option<&'a PortHardware> {
+        self.snapshot.hardware.port(self.snapshot.fabric.end(port))
+    }
+
     fn reasons(&self, link: &LinkAssessment) -> Vec<LinkReason> {
         let reasons = worst_first(link).map(|(reason, verdict)| LinkReason {
             reason: reason.label().into(),
@@ -69,7 +79,7 @@ impl<'a> FabricView<'a> {
         let fabric = &self.snapshot.fabric;
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
         let default = PortAssessment::default();
-        let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&default);
+        let assessment = self.port(port).unwrap_or(&default);
         let errors = TABLE.iter().filter(|row| {
             matches!(row.kind, CounterKind::Error | CounterKind::Link)
                 || row.counter == Counter::XmitDiscards
@@ -78,8 +88,7 @@ impl<'a> FabricView<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
-        let hardware = self.snapshot.hardware.port(fabric.end(port));
-        let module = hardware.and_then(PortHardware::plugged);
+        let module = self.hardware(port).and_then(PortHardware::plugged);
         let known = |field: &[u8]| Some(text(field)).filter(|text| !text.is_empty());
         End {
             part_number: module.and_then(|module| known(&module.part_number)),
@@ -92,7 +101,7 @@ impl<'a> FabricView<'a> {
             bit_errors: bit_errors(&assessment.bit_errors),
             counters: nonzero.collect(),
             saturated: names(assessment.counters.saturated),
-            wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+            wait_ratio: wait_ratio(assessment),
         }
     }
 
@@ -116,6 +125,11 @@ pub(super) fn rfc3339(anchor: &Anchor, moment: Moment) -> Option<String> {
     let wall = anchor.wall_of(moment);
     let is_known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MAX);
     is_known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
+}
+
+/// The share of time in which a port had data to send but sent none, if it is known.
+pub(super) fn wait_ratio(port: &PortAssessment) -> Option<f32> {
+    port.wait.map(|wait| wait.share).filter(|share| share.is_finite())
 }
 
 /// The names of the metrics of some counters.
@@ -213,10 +227,10 @@ impl<'a> LinkRow<'a> {
     /// Its model.
     pub fn link(&self) -> Link {
         let LinkRow { view, cable: Cable(near, far), assessment } = *self;
-        let (status, id) = (self.status(), view.snapshot.fabric.link_id(near));
+        let status = self.status();
         let outages = assessment.map(|link| link.outages).unwrap_or_default();
         Link {
-            link: id.map(|id| id.to_string()).unwrap_or_default(),
+            link: self.id(),
             fabric: view.name.to_owned(),
             verdict: self.verdict().label().into(),
             since: assessment.and_then(|link| view.time(link.since)),
@@ -239,6 +253,12 @@ impl<'a> LinkRow<'a> {
                 .map(|port| evidence::port_label(view.snapshot, port)),
             learning: self.learning(),
         }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> String {
+        let id = self.view.snapshot.fabric.link_id(self.cable.0);
+        id.map(|id| id.to_string()).unwrap_or_default()
     }
 
     /// Its verdict; that of a link without assessment is unknown.
@@ -302,8 +322,7 @@ impl<'a> LinkRow<'a> {
 
     /// The severity of its model.
     fn severity(&self) -> Severity {
-        let assessments = &self.view.assessment.ports;
-        let ends = self.ports().into_iter().filter_map(|port| assessments.get(port.0 as usize));
+        let ends = self.ports().into_iter().filter_map(|port| self.view.port(port));
         let ratios = ends.flat_map(|end| windows(&end.bit_errors)).filter_map(|it| it.ratio);
         model::severity(self.verdict(), ratios.fold(0.0, f64::max), self.errors())
     }

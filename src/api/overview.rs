@@ -153,12 +153,11 @@ fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
 }
 
 fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
-    let (snapshot, assessment) = (view.snapshot, view.assessment);
-    let role = assessment.ports.get(waiting.root.0 as usize).and_then(|port| port.role);
+    let role = view.port(waiting.root).and_then(|port| port.role);
     let cause = if let Some(Role::Root(cause)) = role { cause } else { RootCause::Unknown };
     Region {
         root: name(view, waiting.root),
-        link: snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
+        link: view.snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
         cause: cause.label().into(),
         ports: waiting.ports,
         roots: waiting.roots,

@@ -13,7 +13,7 @@ use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::register::{self, monitor, text};
 use ib_mad::{Counter, Guid, Reading, device};
 
-use super::links::{FabricView, LinkRow, bit_errors, names, worst_first};
+use super::links::{FabricView, LinkRow, bit_errors, names, wait_ratio, worst_first};
 use super::model::{
     Congestion, FabricModules, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Modules, Node,
     NodeDetail, Nodes, Peer, Port, PortModule, PortName, PreFecBer, ReportedBer, Verdicts,
@@ -216,7 +216,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
     let peer = known.peer;
     let (status, reading) = (snapshot.status(index), snapshot.reading(index));
     let default = PortAssessment::default();
-    let assessment = view.assessment.ports.get(index.0 as usize).unwrap_or(&default);
+    let assessment = view.port(index).unwrap_or(&default);
     let (counting, pre_fec) = (assessment.counters, assessment.bit_errors.pre_fec);
     let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
     let reasons = link.into_iter().flat_map(worst_first);
@@ -224,7 +224,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
     });
-    let hardware = snapshot.hardware.port(fabric.end(index));
+    let hardware = view.hardware(index);
     let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     Port {
         name: name(view, index),
@@ -252,15 +252,13 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
         bit_errors: bit_errors(&assessment.bit_errors),
         pre_fec_ber: pre_fec.filter(|it| it.ratio.is_finite() && it.limit.is_finite()).map(|it| {
-            let (lane, lane_share) = it.lane.unzip();
-            let measured_at = view.time(it.at);
             PreFecBer {
                 ratio: it.ratio,
                 limit: it.limit,
-                measured_at,
+                measured_at: view.time(it.at),
                 stale: it.stale,
-                lane,
-                lane_share,
+                lane: it.lane.map(|(lane, _)| lane),
+                lane_share: it.lane.map(|(_, share)| share),
             }
         }),
         reported_ber: reported_ber(view, index),
@@ -280,7 +278,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         tx: assessment.tx.map(traffic::flow),
         rx: assessment.rx.map(traffic::flow),
         learning: link.and_then(|link| learning::of_link(view, link)),
-        wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+        wait_ratio: wait_ratio(assessment),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role)),
     }
@@ -291,28 +289,27 @@ fn has_link(view: FabricView<'_>, port: PortIndex) -> bool {
     view.snapshot.status(port).is_some_and(PortStatus::link_up)
 }
 
+/// The number of lanes that the link of a port uses.
+fn lanes(view: FabricView<'_>, port: PortIndex) -> usize {
+    let width = view.snapshot.status(port).and_then(|status| status.width);
+    width.map_or(0, |width| width.lanes().into())
+}
+
 /// The bit error ratios that a device reports of a port.
 fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<ReportedBer> {
-    let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
-    let read = hardware.physical.as_ref().filter(|_| has_link(view, port))?;
-    let (raw, effective) = (read.value.raw_ber(), read.value.effective_ber());
-    let width = view.snapshot.status(port).and_then(|status| status.width);
-    let lanes = read.value.lane_errors.iter().take(width.map_or(0, |it| it.lanes().into()));
+    let read = &view.hardware(port)?.physical.as_ref().filter(|_| has_link(view, port))?.value;
     Some(ReportedBer {
-        raw,
-        effective,
-        symbol: read.value.symbol_ber(),
-        lane_errors: lanes.copied().collect(),
-        since_clear_seconds: Some(read.value.since_clear / 1_000).filter(|seconds| *seconds > 0),
+        raw: read.raw_ber(),
+        effective: read.effective_ber(),
+        symbol: read.symbol_ber(),
+        lane_errors: read.lane_errors.iter().take(lanes(view, port)).copied().collect(),
+        since_clear_seconds: Some(read.since_clear / 1_000).filter(|seconds| *seconds > 0),
     })
 }
 
 /// The cable or module of a port.
 fn module_of(view: FabricView<'_>, port: PortIndex) -> Option<Module> {
-    let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
-    let width = view.snapshot.status(port).and_then(|status| status.width);
-    let lanes = width.map_or(0, |width| width.lanes().into());
-    Some(module(hardware.plugged()?, has_link(view, port), lanes))
+    Some(module(view.hardware(port)?.plugged()?, has_link(view, port), lanes(view, port)))
 }
 
 /// A cable or module; what it measures only if that `is_read`, of the lanes that the link uses.

@@ -11,7 +11,7 @@ use ib_health::{Verdict, evidence};
 use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
-use super::links::{FabricView, LinkRow};
+use super::links::{FabricView, LinkRow, wait_ratio};
 use super::model::{Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topology, Verdicts};
 
 /// The most links that a bundle or a switch lists one by one.
@@ -47,9 +47,9 @@ pub fn topology(observation: &Observation) -> Topology {
         switch.host_verdicts = hosts.verdicts;
         switch.host_suspects = hosts.worst_suspects();
         switch.host_congestion = hosts.congestion.clone();
+        switch.verdicts = hosts.verdicts;
         switch.congestion = hosts.congestion.clone();
     }
-    let mut all: Vec<Verdicts> = to_hosts.iter().map(|hosts| hosts.verdicts).collect();
     for (&(a, b), links) in &between {
         let count = links.verdicts.count();
         if switches[a].level == switches[b].level {
@@ -61,13 +61,13 @@ pub fn topology(observation: &Observation) -> Topology {
             switches[b].down_links += count;
         }
         for place in [a, b] {
-            all[place] = all[place].and(links.verdicts);
-            switches[place].congestion = switches[place].congestion.and(&links.congestion);
+            let switch = &mut switches[place];
+            switch.verdicts = switch.verdicts.and(links.verdicts);
+            switch.congestion = switch.congestion.and(&links.congestion);
         }
     }
-    for (switch, all) in switches.iter_mut().zip(all) {
-        switch.worst_verdict = all.worst().map(|worst| worst.label().into());
-        switch.verdicts = all;
+    for switch in &mut switches {
+        switch.worst_verdict = switch.verdicts.worst().map(|worst| worst.label().into());
     }
     let bundles = between.iter().map(|(&(a, b), links)| Bundle {
         a,
@@ -112,12 +112,11 @@ impl<'a> LinkGroup<'a> {
 
 /// The congestion of one link: a root or a victim at either end.
 fn congestion(link: &LinkRow<'_>) -> CongestionCounts {
-    let assessments = &link.view.assessment.ports;
-    let ends = link.ports().into_iter().filter_map(|port| assessments.get(port.0 as usize));
+    let ends = link.ports().into_iter().filter_map(|port| link.view.port(port));
     let of_ends = ends.filter(|port| port.role.is_some()).map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root(_)))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
-        max_wait_ratio: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+        max_wait_ratio: wait_ratio(port),
     });
     let both = of_ends.fold(CongestionCounts::default(), |sum, end| sum.and(&end));
     let roots = both.roots.min(1);
@@ -175,11 +174,9 @@ fn is_host(fabric: &Fabric, node: NodeIndex) -> bool {
 }
 
 fn suspect(link: &LinkRow<'_>) -> Suspect {
-    let snapshot = link.view.snapshot;
-    let id = snapshot.fabric.link_id(link.cable.0).map(|id| id.to_string());
-    let [near, far] = link.ports().map(|port| evidence::port_label(snapshot, port));
+    let [near, far] = link.ports().map(|port| evidence::port_label(link.view.snapshot, port));
     Suspect {
-        link: id.unwrap_or_default(),
+        link: link.id(),
         name: format!("{near} – {far}"),
         verdict: link.verdict().label().into(),
     }

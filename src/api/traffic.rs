@@ -4,7 +4,7 @@ use ib_fabric::PortIndex;
 use ib_health::assessment::Flow as PortFlow;
 use ib_mad::node::NodeKind;
 
-use super::links::{FabricView, LinkRow, selected_nodes};
+use super::links::{FabricView, LinkRow, selected_nodes, wait_ratio};
 use super::model::{BusyLink, FabricTraffic, Flow, Traffic, Traffics};
 use super::ports::name;
 use super::{Fabrics, Filter, selected};
@@ -19,16 +19,14 @@ pub(super) fn flow(flow: PortFlow) -> Flow {
 impl FabricView<'_> {
     /// What a port sends: by itself, or else by the other end of its link.
     pub fn sent(&self, port: PortIndex) -> Option<PortFlow> {
-        let found = |port: PortIndex| self.assessment.ports.get(port.0 as usize);
-        let peer = || self.snapshot.fabric.port(port).peer.map(|peer| peer.port);
-        found(port)?.tx.or_else(|| found(peer()?)?.rx)
+        let peer = self.snapshot.fabric.port(port).peer;
+        self.port(port)?.tx.or_else(|| self.port(peer?.port)?.rx)
     }
 
     /// What a port receives, in the same way.
     pub fn received(&self, port: PortIndex) -> Option<PortFlow> {
-        let found = |port: PortIndex| self.assessment.ports.get(port.0 as usize);
-        let peer = || self.snapshot.fabric.port(port).peer.map(|peer| peer.port);
-        found(port)?.rx.or_else(|| found(peer()?)?.tx)
+        let peer = self.snapshot.fabric.port(port).peer;
+        self.port(port)?.rx.or_else(|| self.port(peer?.port)?.tx)
     }
 
     /// The utilization of the busier direction of a port.
@@ -90,18 +88,14 @@ fn busiest(view: FabricView<'_>, most: usize, nodes: Option<&[bool]>) -> Option<
         busiest.truncate(most);
     }
     busiest.sort_by(order);
-    let wait = |port: PortIndex| {
-        let wait = view.assessment.ports.get(port.0 as usize)?.wait?;
-        Some(wait.share).filter(|share| share.is_finite())
-    };
     let busy = |(_, from, to, link): (f32, PortIndex, PortIndex, LinkRow<'_>)| BusyLink {
-        link: view.snapshot.fabric.link_id(from).map(|id| id.to_string()).unwrap_or_default(),
+        link: link.id(),
         verdict: link.verdict().label().into(),
         from: name(view, from),
         to: name(view, to),
         flow: view.sent(from).map(flow).unwrap_or_default(),
         learning: link.learning(),
-        wait_ratio: wait(from),
+        wait_ratio: view.port(from).and_then(wait_ratio),
     };
     Some(Traffic { sent, received, busiest: busiest.into_iter().map(busy).collect() })
 }
