@@ -86,11 +86,7 @@ impl Filter {
             kind,
             q: q.to_owned(),
             name: query.optional("name")?.unwrap_or_default().to_owned(),
-            verdicts: query.read_all("verdict", |label| {
-                let known =
-                    || format!("must be one of: {}", Verdict::ALL.map(Verdict::label).join(", "));
-                Verdict::from_label(label).ok_or_else(known)
-            })?,
+            verdicts: query.read_all("verdict", parse_verdict)?,
             limit: query.read("limit", |text| {
                 let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
                 limit.ok_or_else(|| format!("must be a number from 1 to {MAX_LIMIT}"))
@@ -115,6 +111,12 @@ impl Filter {
         }
         Err(format!("node: no node or host has the name {name:?}, and no node has it as GUID"))
     }
+}
+
+/// The verdict with this label, or which labels there are.
+pub(crate) fn parse_verdict(label: &str) -> Result<Verdict, String> {
+    let labels = || Verdict::ALL.map(Verdict::label).join(", ");
+    Verdict::from_label(label).ok_or_else(|| format!("must be one of: {}", labels()))
 }
 
 /// The JSON of a route, or the status and the problem.

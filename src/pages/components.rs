@@ -20,12 +20,7 @@ pub use ib_mad::label::{grouped as count, plural};
 use super::address;
 
 pub fn verdict(label: &str) -> Markup {
-    html! { span class={ "verdict " (label) } { (verdict_text(label)) } }
-}
-
-/// The verdict as pages name it: `watch` is degraded.
-pub fn verdict_text(label: &str) -> &str {
-    Verdict::word(label)
+    html! { span class={ "verdict " (label) } { (Verdict::word(label)) } }
 }
 
 /// The verdict of a link, or that it is being learned.
@@ -156,6 +151,12 @@ pub fn bit_rate(bytes: u64) -> String {
     } else {
         format!("{gigabits:.1} Gb/s")
     }
+}
+
+/// The optical power of each lane in dBm.
+pub fn powers(lanes: &[Option<f64>]) -> String {
+    let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
+    lanes.iter().map(power).collect::<Vec<_>>().join(", ") + " dBm"
 }
 
 pub fn percent(share: f32) -> String {
@@ -293,7 +294,7 @@ pub fn counted(count_read: Option<u64>, least: Option<&str>) -> Markup {
 /// The count of each verdict that occurs, the worst first: `1 bad, 12 ok`.
 pub fn verdict_counts(verdicts: &Verdicts) -> String {
     let counts = verdicts.shown().into_iter().filter(|(_, links)| *links > 0);
-    let counts = counts.map(|(it, links)| format!("{} {}", count(links as u64), verdict_text(it)));
+    let counts = counts.map(|(it, links)| format!("{} {}", count(links as u64), Verdict::word(it)));
     counts.collect::<Vec<_>>().join(", ")
 }
 

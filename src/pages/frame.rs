@@ -5,7 +5,6 @@
 //! it, not subject to the Content-Security-Policy. Each page has a link that pauses it (WCAG 2.2.2), and its address
 //! keeps that choice.
 
-use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use axum::extract::{Query, Request, State};
@@ -27,7 +26,7 @@ const PRODUCT: &str = env!("CARGO_PKG_NAME");
 const REFRESH: &str = "refresh";
 const OFF: &str = "off";
 /// The limits of that parameter. More often than a sweep, nothing changes.
-const SECONDS: RangeInclusive<u64> = 5..=3600;
+const SECONDS: (u64, u64) = (5, 3600);
 /// The shortest time until a page is loaded again by itself. Text that is being typed into its search is lost then.
 const SHORTEST: Duration = Duration::from_secs(30);
 /// And the longest, whatever the interval of sweeps.
@@ -125,11 +124,9 @@ impl Refresh {
         let usual = interval.clamp(SHORTEST, LONGEST).as_secs();
         let seconds = match asked.last().map(|(_, value)| &**value) {
             Some(OFF) => None,
-            Some(value) => Some(
-                value
-                    .parse()
-                    .map_or(usual, |seconds: u64| seconds.clamp(*SECONDS.start(), *SECONDS.end())),
-            ),
+            Some(value) => {
+                Some(value.parse().map_or(usual, |it: u64| it.clamp(SECONDS.0, SECONDS.1)))
+            }
             None => (live == Live::Yes).then_some(usual),
         };
         let other = if seconds.is_some() { OFF.to_owned() } else { usual.to_string() };

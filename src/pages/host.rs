@@ -103,13 +103,10 @@ fn temperatures(device: &Device) -> Markup {
 
 /// A cable or module in one line.
 fn module(module: &Module) -> Markup {
-    let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
     html! {
         (module.vendor) " " (module.part_number) ", serial number " (module.serial_number)
         @if let Some(celsius) = module.temperature { ", " (format!("{celsius:.0} °C")) }
-        @if !module.rx_power.is_empty() {
-            ", rx " (module.rx_power.iter().map(power).collect::<Vec<_>>().join(", ")) " dBm"
-        }
+        @if !module.rx_power.is_empty() { ", rx " (components::powers(&module.rx_power)) }
     }
 }
 

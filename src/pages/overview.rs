@@ -171,7 +171,7 @@ fn health(it: &Fabric) -> Markup {
         (bar(&it.verdicts))
         ul .verdicts { @for (word, number) in it.verdicts.shown() { @if word != LEARNING || number > 0 { li {
             a href=(list(word)) class=(word) {
-                span .number { (count(number as u64)) } " " (components::verdict_text(word))
+                span .number { (count(number as u64)) } " " (Verdict::word(word))
             }
         } } } }
         @if let Some(learning) = &it.learning {

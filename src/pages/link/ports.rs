@@ -89,13 +89,10 @@ const ROWS: [EndsRow; 22] = [
     }),
     ("Optical power", |port, _| {
         let module = port.module.as_ref()?;
-        let list = |powers: &[Option<f64>]| {
-            let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
-            powers.iter().map(power).collect::<Vec<_>>().join(", ")
-        };
+        let powers = components::powers;
         (!module.rx_power.is_empty()).then(|| {
             html! {
-                "rx " (list(&module.rx_power)) " dBm; tx " (list(&module.tx_power)) " dBm"
+                "rx " (powers(&module.rx_power)) "; tx " (powers(&module.tx_power))
                 @if let Some(alarm) = module.rx_power_alarm {
                     " " span .quiet { "(rx alarm below " (format!("{alarm:.1} dBm")) ")" }
                 }

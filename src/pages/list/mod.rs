@@ -14,7 +14,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
-use crate::api::Fabrics;
+use crate::api::{Fabrics, parse_verdict};
 use crate::server::WebApp;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
@@ -148,10 +148,7 @@ impl ListQuery {
             "csv" => Ok(true),
             _ => Err("must be: csv".to_owned()),
         })?;
-        let verdict = params.parse("verdict", |label| {
-            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
-            Verdict::from_label(label).ok_or_else(|| format!("must be one of: {}", labels()))
-        });
+        let verdict = params.parse("verdict", parse_verdict);
         let filters = fields.iter().filter_map(|name| Some((*name, params.get(name)?.to_owned())));
         Ok(ListQuery {
             path,
@@ -390,7 +387,7 @@ fn text_field(label: &str, query: &ListQuery) -> Markup {
 /// The field of a form that selects a verdict.
 fn verdict_field(query: &ListQuery) -> Markup {
     let [ok, unknown, watch, bad] = Verdict::ALL.map(Verdict::label);
-    let text = |label: &str| components::verdict_text(label).to_owned();
+    let text = |label: &str| Verdict::word(label).to_owned();
     let (chosen, verdicts) = (query.verdict.map_or("", Verdict::label), [bad, watch, unknown, ok]);
     components::select_field("verdict", "Verdict", chosen, &components::or_all(&verdicts, text))
 }

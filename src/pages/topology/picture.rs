@@ -265,7 +265,7 @@ impl Layout<'_> {
             middle - (shown.min(suspects.len()) as f64 - 1.0) * 6.5 - if more { 6.5 } else { 0.0 };
         html! {
             @for (place, suspect) in suspects.iter().take(shown).enumerate() {
-                @let about = format!("{}: {}", suspect.name, components::verdict_text(&suspect.verdict));
+                @let about = format!("{}: {}", suspect.name, Verdict::word(&suspect.verdict));
                 a href=(address::link(&self.topology.fabric, &suspect.link)) aria-label=(about) {
                     text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
                         title { (about) }
@@ -311,7 +311,7 @@ fn about(it: &SwitchBox<'_>) -> String {
         about = format!("{about}; congestion: {}", congestion(&it.congestion));
     }
     match it.shown {
-        Some(worst) => format!("{about}; worst link: {}", components::verdict_text(worst)),
+        Some(worst) => format!("{about}; worst link: {}", Verdict::word(worst)),
         None => about,
     }
 }
