@@ -66,7 +66,6 @@ const EVENT_CHECK: Duration = Duration::from_millis(100);
 const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The monitor of one fabric; see the module.
-#[derive(Debug)]
 pub struct Monitor {
     settings: FabricSettings,
     shared: Arc<watch::Sender<SharedState>>,

@@ -45,12 +45,6 @@ pub(super) struct Replica {
     start: Option<(Remote, Duration)>,
 }
 
-impl std::fmt::Debug for Replica {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replica").field("fabric", &self.fabric).finish_non_exhaustive()
-    }
-}
-
 impl Replica {
     pub(super) fn new(remote: Remote, fabric: String, interval: Duration) -> Self {
         Replica { fabric, latest: Arc::default(), start: Some((remote, interval.min(INTERVAL))) }

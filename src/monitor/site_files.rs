@@ -24,7 +24,6 @@ use site_config::yaml::{self, Diagnostic};
 use super::Monitor;
 use crate::config::FabricSettings;
 
-#[derive(Debug)]
 pub(super) struct SiteFiles {
     names: Option<SiteFile<NodeNameMap>>,
     keys: Option<SiteFile<KeyFile>>,
@@ -135,12 +134,6 @@ type Check<T> = Box<dyn FnMut() -> FileCheck<T> + Send>;
 struct Reader<T> {
     requests: SyncSender<()>,
     results: Receiver<FileCheck<T>>,
-}
-
-impl<T> std::fmt::Debug for SiteFile<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SiteFile").field("path", &self.path).finish_non_exhaustive()
-    }
 }
 
 impl<T: Send + 'static> SiteFile<T> {
@@ -391,7 +384,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("work.yml");
         let open = || SiteFile::open(SiteFileKind::Maintenance, Some(&path), text_in);
-        assert!(open().unwrap_err().to_string().contains("work.yml"), "it is not there");
+        assert!(open().err().unwrap().to_string().contains("work.yml"), "it is not there");
         std::fs::write(&path, "a").unwrap();
         let mut file = open().unwrap().unwrap();
         assert_eq!(changed(&mut file).unwrap(), "a");

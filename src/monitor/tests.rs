@@ -343,7 +343,7 @@ fn invalid_name_map_is_refused_at_start() {
     let mut settings = settings();
     settings.node_name_map = Some(file.path().to_owned());
     let shared = Arc::new(watch::channel(SharedState::default()).0);
-    let error = Monitor::new(settings, None, shared, 0, Arc::default()).unwrap_err().to_string();
+    let error = Monitor::new(settings, None, shared, 0, Arc::default()).err().unwrap().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
     assert_eq!(names_in(file.path()).unwrap().len(), 1, "text that is not UTF-8 is accepted");
