@@ -134,12 +134,19 @@ impl Selection {
         let (mut collect, mut exclude) = (BTreeSet::new(), BTreeSet::new());
         let twice = |name| Err(format!("{name}: given more than once"));
         for (name, value) in parameters {
-            let group = || one_of(name, value, &Group::ALL, Group::label);
+            let unknown = |labels: &[&str]| {
+                format!("{name}: {value:?} is unknown; choose from: {}", labels.join(", "))
+            };
+            let group =
+                || Group::from_label(value).ok_or_else(|| unknown(&Group::ALL.map(Group::label)));
+            let known_profile = || {
+                Profile::from_label(value).ok_or_else(|| unknown(&Profile::ALL.map(Profile::label)))
+            };
             match &**name {
                 "collect[]" => drop(collect.insert(group()?)),
                 "exclude[]" => drop(exclude.insert(group()?)),
                 "profile" if profile.is_some() => return twice(name),
-                "profile" => profile = Some(one_of(name, value, &Profile::ALL, Profile::label)?),
+                "profile" => profile = Some(known_profile()?),
                 "shard" if shard.is_some() => return twice(name),
                 "shard" => shard = Some(Shard::parse(value)?),
                 _ => (),
@@ -161,19 +168,6 @@ impl Selection {
     pub fn is_first(&self) -> bool {
         self.shard.index == 0
     }
-}
-
-/// One of several values by its label.
-fn one_of<T: Copy>(
-    name: &str,
-    value: &str,
-    all: &[T],
-    label: fn(T) -> &'static str,
-) -> Result<T, String> {
-    all.iter().copied().find(|it| label(*it) == value).ok_or_else(|| {
-        let labels: Vec<&str> = all.iter().map(|it| label(*it)).collect();
-        format!("{name}: {value:?} is unknown; choose from: {}", labels.join(", "))
-    })
 }
 
 #[cfg(test)]
