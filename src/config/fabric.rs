@@ -92,7 +92,7 @@ impl FabricOptions {
         }
         let hosts = self.host_regex.as_ref().map(|pattern| pattern.parse::<HostRegex>());
         if let Some(Err(error)) = hosts {
-            report("host-regex", error.to_string());
+            report("host-regex", error);
         }
         check_minimum("interval", self.interval, second, report);
         check_minimum("discovery-interval", self.discovery_interval, second, report);

@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use ib_mad::node::NodeKind;
 use regex_lite::Regex;
-use thiserror::Error;
 
 /// Matches `HOST DEVICE` where the device has a name of Linux: `mlx5_0`, `mlx5_bond_0`, and `ibp12s0` or `ibs3` with the
 /// persistent names of rdma-core; or the `HCA-1` of older drivers. Another second word may be a part of the host's name.
@@ -17,26 +16,18 @@ const DEFAULT: &str = "(.+) (?:mlx|ib|hfi|qib|HCA-)[^ ]*";
 #[derive(Clone, Debug)]
 pub struct HostRegex(Regex);
 
-/// A text is not a regular expression for hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct InvalidHostRegex(String);
-
 impl FromStr for HostRegex {
-    type Err = InvalidHostRegex;
+    /// What is wrong with the pattern, in one line.
+    type Err = String;
 
     fn from_str(pattern: &str) -> Result<Self, Self::Err> {
-        let invalid = |problem: String| InvalidHostRegex(format!("{pattern:?} {problem}"));
         let regex = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| {
-            invalid(format!(
-                "is not a valid regular expression: {}",
-                error.to_string().replace('\n', " ")
-            ))
+            let error = error.to_string().replace('\n', " ");
+            format!("{pattern:?} is not a valid regular expression: {error}")
         })?;
         if regex.captures_len() < 2 {
-            return Err(invalid(
-                "has no group for the host, as in \"(.+) mlx5_[0-9]+\"".to_owned(),
-            ));
+            let example = "\"(.+) mlx5_[0-9]+\"";
+            return Err(format!("{pattern:?} has no group for the host, as in {example}"));
         }
         Ok(HostRegex(regex))
     }
@@ -122,7 +113,7 @@ mod tests {
             ("[a-z]+", "has no group for the host"),
             ("(?:gpu)[0-9]+", "has no group for the host"),
         ] {
-            let error = pattern.parse::<HostRegex>().unwrap_err().to_string();
+            let error = pattern.parse::<HostRegex>().unwrap_err();
             assert!(error.contains(says) && error.contains(pattern), "{error}");
             assert!(!error.contains('\n'), "{error}");
         }

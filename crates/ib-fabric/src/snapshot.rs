@@ -145,22 +145,19 @@ impl Snapshot<Raw> {
             replace(&self, PortIndex(port as u32), reading.as_mut());
         }
         let totals = raw.into_iter().map(|reading| reading.map(Reading::assume_totals));
-        let readings = totals.collect();
-        let Snapshot { fabric, anchor, began, ended, readings: _, statuses, .. } = self;
-        let Snapshot { silent, ticks, fec, managers, cleared, hardware, .. } = self;
         Snapshot {
-            fabric,
-            anchor,
-            began,
-            ended,
-            readings,
-            statuses,
-            silent,
-            ticks,
-            fec,
-            managers,
-            cleared,
-            hardware,
+            readings: totals.collect(),
+            fabric: self.fabric,
+            anchor: self.anchor,
+            began: self.began,
+            ended: self.ended,
+            statuses: self.statuses,
+            silent: self.silent,
+            ticks: self.ticks,
+            fec: self.fec,
+            managers: self.managers,
+            cleared: self.cleared,
+            hardware: self.hardware,
         }
     }
 }

@@ -180,7 +180,7 @@ impl QueryPlan for Sweep<'_> {
         let tagged = |part| move |(request, tag)| (request, tag << PART_BITS | part);
         match qp {
             QueuePair::Qp0 => (self.states.poll_request().map(tagged(STATES)))
-                .or_else(|| self.managers.poll_request().map(tagged(MANAGERS))),
+                .or_else(|| self.managers.next_request(qp).map(tagged(MANAGERS))),
             QueuePair::Qp1 => self.counters.poll_request().map(tagged(COUNTERS)),
         }
     }
@@ -217,12 +217,11 @@ const MAX_MANAGERS: usize = 256;
 /// three tries. The next ones try a host once, for up to 0.6 s, and a switch that responds to other
 /// requests three times, until a discovery finds that it no longer announces one.
 ///
-/// It is a plan of its own, too, to query only subnet managers.
+/// It is a plan of its own, too, to query only subnet managers. The tag of a request is the index of its port.
 #[derive(Debug)]
 pub struct SmSweep<'a> {
     fabric: &'a Fabric,
     queue: VecDeque<PortIndex>,
-    queried: Vec<PortIndex>,
     managers: Vec<SubnetManager>,
     keys: Arc<MKeys>,
 }
@@ -252,20 +251,12 @@ impl<'a> SmSweep<'a> {
             .filter(announces_sm)
             .filter(|&port| can_host_sm(fabric, port) && Some(port) != master);
         let queue = master.into_iter().chain(others).take(MAX_MANAGERS).collect();
-        SmSweep { fabric, queue, queried: Vec::new(), managers: Vec::new(), keys }
-    }
-
-    pub(super) fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let port = self.queue.pop_front()?;
-        let to = Address::Lid(self.fabric.lid_of(port)?);
-        self.queried.push(port);
-        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
-        Some((Request { to, query }, self.queried.len() as u64 - 1))
+        SmSweep { fabric, queue, managers: Vec::new(), keys }
     }
 
     /// Handles an outcome. Returns the port if its node responded.
     fn on_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
-        let port = *self.queried.get(tag as usize)?;
+        let port = PortIndex(tag as u32);
         if let Ok(SmInfo { state, priority, act_count, .. }) = outcome.map(SmInfo::decode)
             && let Some(state) = SmState::from_discriminant(state)
         {
@@ -284,7 +275,13 @@ impl<'a> SmSweep<'a> {
 
 impl QueryPlan for SmSweep<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if qp == QueuePair::Qp0 { self.poll_request() } else { None }
+        if qp != QueuePair::Qp0 {
+            return None;
+        }
+        let port = self.queue.pop_front()?;
+        let to = Address::Lid(self.fabric.lid_of(port)?);
+        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
+        Some((Request { to, query }, port.0.into()))
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {

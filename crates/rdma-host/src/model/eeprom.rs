@@ -71,12 +71,17 @@ pub fn further_pages(first: &[u8; HALF]) -> &'static [Page] {
 /// layout is not known, or a page is missing.
 pub fn decode(first: &[u8; HALF], further: &[[u8; HALF]]) -> Option<Module> {
     let (layout, identifier) = layout(first)?;
-    let module = match layout {
+    let (module, powers) = match layout {
         Layout::Sfp => sfp(first, further.first()),
         Layout::Qsfp => qsfp(first, further.first()?, further.get(1)),
         Layout::Cmis => cmis(first, further.first()?, further.get(1..4)),
     };
-    Some(Module { identifier, ..module })
+    // Temperature and voltage are measured if they are not 0, the others as the module says.
+    let has = |bit, value: u16| if value == 0 { 0 } else { bit };
+    let monitors = powers
+        | has(monitor::TEMPERATURE, module.temperature)
+        | has(monitor::VOLTAGE, module.voltage);
+    Some(Module { identifier, monitors, ..module })
 }
 
 fn text<const N: usize>(page: &[u8; HALF], at: usize) -> [u8; N] {
@@ -100,10 +105,24 @@ fn lanes(count: usize, value: impl Fn(usize) -> u16) -> [u16; LANES] {
     std::array::from_fn(|lane| if lane < count { value(lane) } else { 0 })
 }
 
-/// The bits of [`Module::monitors`]: temperature and voltage if they are not 0, the others as the module says.
-fn monitors(module: &Module, powers: u8) -> u8 {
-    let has = |bit, value: u16| if value == 0 { 0 } else { bit };
-    has(monitor::TEMPERATURE, module.temperature) | has(monitor::VOLTAGE, module.voltage) | powers
+/// The alarm thresholds: pairs of a high and a low one, at these offsets in the order of the parameters' names.
+fn thresholds(
+    page: &[u8; HALF],
+    [temperature, voltage, bias, tx_power, rx_power]: [usize; 5],
+) -> Module {
+    Module {
+        temperature_high: word(page, temperature),
+        temperature_low: word(page, temperature + 2),
+        voltage_high: word(page, voltage),
+        voltage_low: word(page, voltage + 2),
+        bias_high: word(page, bias),
+        bias_low: word(page, bias + 2),
+        tx_power_high: power(page, tx_power),
+        tx_power_low: power(page, tx_power + 2),
+        rx_power_high: power(page, rx_power),
+        rx_power_low: power(page, rx_power + 2),
+        ..Module::default()
+    }
 }
 
 /// The connector that cannot be separated from the cable (SFF-8024, table 4-3).
@@ -118,56 +137,48 @@ fn kind(is_copper: bool, is_active: bool, connector: u8) -> u8 {
     }
 }
 
-/// SFF-8472: identity at address 0x50, diagnostics at 0x51.
-fn sfp(first: &[u8; HALF], diagnostics: Option<&[u8; HALF]>) -> Module {
+/// An offset of the specification in the upper half of a page.
+fn at(offset: usize) -> usize {
+    offset - HALF
+}
+
+/// SFF-8472: identity at address 0x50, diagnostics at 0x51. Like the other layouts with the bits of the bias and the
+/// powers that are measured.
+fn sfp(first: &[u8; HALF], diagnostics: Option<&[u8; HALF]>) -> (Module, u8) {
     // Byte 8: bit 2 passive, bit 3 active copper. Byte 18: meters of copper.
     let (is_passive, is_active) = (first[8] & 0x04 != 0, first[8] & 0x08 != 0);
     let is_copper = is_passive || is_active;
-    let connector = first[2];
-    let mut module = Module {
-        kind: if is_passive { 3 } else { kind(is_copper, is_active, connector) },
+    // Byte 92, bit 5: calibrated internally. Other values would need the module's own polynomials.
+    let measured = diagnostics.filter(|_| first[92] & 0x20 != 0).map(|page| Module {
+        temperature: word(page, 96),
+        voltage: word(page, 98),
+        tx_bias: lanes(1, |_| word(page, 100)),
+        tx_power: lanes(1, |_| power(page, 102)),
+        rx_power: lanes(1, |_| power(page, 104)),
+        ..thresholds(page, [0, 8, 16, 24, 32])
+    });
+    let has_powers = measured.is_some() && !is_copper;
+    let module = Module {
+        kind: if is_passive { 3 } else { kind(is_copper, is_active, first[2]) },
         length_code: if is_copper { first[18] } else { 0 },
         vendor: text(first, 20),
         part_number: text(first, 40),
         revision: text(first, 56),
         serial_number: text(first, 68),
         wavelength: if is_copper { 0 } else { word(first, 60) },
-        ..Module::default()
+        ..measured.unwrap_or_default()
     };
-    // Byte 92, bit 5: calibrated internally. Other values would need the module's own polynomials.
-    if let Some(page) = diagnostics.filter(|_| first[92] & 0x20 != 0) {
-        module = Module {
-            temperature_high: word(page, 0),
-            temperature_low: word(page, 2),
-            voltage_high: word(page, 8),
-            voltage_low: word(page, 10),
-            bias_high: word(page, 16),
-            bias_low: word(page, 18),
-            tx_power_high: power(page, 24),
-            tx_power_low: power(page, 26),
-            rx_power_high: power(page, 32),
-            rx_power_low: power(page, 34),
-            temperature: word(page, 96),
-            voltage: word(page, 98),
-            tx_bias: lanes(1, |_| word(page, 100)),
-            tx_power: lanes(1, |_| power(page, 102)),
-            rx_power: lanes(1, |_| power(page, 104)),
-            ..module
-        };
-        let powers =
-            if is_copper { 0 } else { monitor::TX_POWER | monitor::RX_POWER | monitor::BIAS };
-        module.monitors = monitors(&module, powers);
-    }
-    module
+    let powers = monitor::TX_POWER | monitor::RX_POWER | monitor::BIAS;
+    (module, if has_powers { powers } else { 0 })
 }
 
 /// SFF-8636: measurements in the lower half, identity in upper page 0, thresholds in upper page 3.
-fn qsfp(first: &[u8; HALF], identity: &[u8; HALF], thresholds: Option<&[u8; HALF]>) -> Module {
-    let at = |offset: usize| offset - HALF;
+fn qsfp(first: &[u8; HALF], identity: &[u8; HALF], limits: Option<&[u8; HALF]>) -> (Module, u8) {
     // Byte 147, high half: 0xA and 0xB are passive copper, from 0xC on active copper.
     let technology = identity[at(147)] >> 4;
     let is_copper = technology >= 0xa;
-    let mut module = Module {
+    let limits = limits.map(|page| thresholds(page, [128, 144, 184, 192, 176].map(at)));
+    let module = Module {
         kind: kind(is_copper, technology >= 0xc, identity[at(130)]),
         technology: identity[at(147)],
         length_code: identity[at(146)],
@@ -183,38 +194,39 @@ fn qsfp(first: &[u8; HALF], identity: &[u8; HALF], thresholds: Option<&[u8; HALF
         rx_power: lanes(4, |lane| power(first, 34 + 2 * lane)),
         tx_bias: lanes(4, |lane| word(first, 42 + 2 * lane)),
         tx_power: lanes(4, |lane| power(first, 50 + 2 * lane)),
-        ..Module::default()
+        ..limits.unwrap_or_default()
     };
-    if let Some(page) = thresholds {
-        module = Module {
-            temperature_high: word(page, at(128)),
-            temperature_low: word(page, at(130)),
-            voltage_high: word(page, at(144)),
-            voltage_low: word(page, at(146)),
-            rx_power_high: power(page, at(176)),
-            rx_power_low: power(page, at(178)),
-            bias_high: word(page, at(184)),
-            bias_low: word(page, at(186)),
-            tx_power_high: power(page, at(192)),
-            tx_power_low: power(page, at(194)),
-            ..module
-        };
-    }
     // Byte 220, bit 2: transmitted power is measured.
     let tx = if identity[at(220)] & 0x04 != 0 { monitor::TX_POWER } else { 0 };
-    let powers = if is_copper { 0 } else { monitor::RX_POWER | monitor::BIAS | tx };
-    module.monitors = monitors(&module, powers);
-    module
+    (module, if is_copper { 0 } else { monitor::RX_POWER | monitor::BIAS | tx })
 }
 
 /// CMIS: temperature and voltage in the lower half, identity in upper page 0, what is measured in page 1, thresholds
 /// in page 2, the lanes in page 17.
-fn cmis(first: &[u8; HALF], identity: &[u8; HALF], paged: Option<&[[u8; HALF]]>) -> Module {
-    let at = |offset: usize| offset - HALF;
+fn cmis(
+    first: &[u8; HALF],
+    identity: &[u8; HALF],
+    paged: Option<&[[u8; HALF]]>,
+) -> (Module, u8) {
     // Byte 212: 0xA and 0xB are passive copper, from 0xC to 0xF active copper.
     let technology = identity[at(212)];
     let is_copper = (0xa..=0xf).contains(&technology);
-    let mut module = Module {
+    let (mut measured, mut powers) = (Module::default(), 0);
+    if let Some([advertised, limits, lane_values]) = paged {
+        // Byte 160: bit 0 bias, with its unit in bits 3 and 4; bit 1 transmitted, bit 2 received power.
+        let advertised = advertised[at(160)];
+        for (bit, value) in [(1, monitor::BIAS), (2, monitor::TX_POWER), (4, monitor::RX_POWER)] {
+            powers |= if advertised & bit != 0 { value } else { 0 };
+        }
+        measured = Module {
+            bias_scale: advertised >> 3 & 3,
+            tx_power: lanes(8, |lane| power(lane_values, at(154 + 2 * lane))),
+            tx_bias: lanes(8, |lane| word(lane_values, at(170 + 2 * lane))),
+            rx_power: lanes(8, |lane| power(lane_values, at(186 + 2 * lane))),
+            ..thresholds(limits, [128, 136, 184, 176, 192].map(at))
+        };
+    }
+    let module = Module {
         kind: kind(is_copper, (0xc..=0xf).contains(&technology), identity[at(203)]),
         technology,
         length_code: identity[at(202)],
@@ -224,35 +236,9 @@ fn cmis(first: &[u8; HALF], identity: &[u8; HALF], paged: Option<&[[u8; HALF]]>)
         serial_number: text(identity, at(166)),
         temperature: word(first, 14),
         voltage: word(first, 16),
-        ..Module::default()
+        ..measured
     };
-    let mut powers = 0;
-    if let Some([advertised, thresholds, lane_values]) = paged {
-        // Byte 160: bit 0 bias, with its unit in bits 3 and 4; bit 1 transmitted, bit 2 received power.
-        let advertised = advertised[at(160)];
-        for (bit, value) in [(1, monitor::BIAS), (2, monitor::TX_POWER), (4, monitor::RX_POWER)] {
-            powers |= if advertised & bit != 0 { value } else { 0 };
-        }
-        module = Module {
-            temperature_high: word(thresholds, at(128)),
-            temperature_low: word(thresholds, at(130)),
-            voltage_high: word(thresholds, at(136)),
-            voltage_low: word(thresholds, at(138)),
-            tx_power_high: power(thresholds, at(176)),
-            tx_power_low: power(thresholds, at(178)),
-            bias_high: word(thresholds, at(184)),
-            bias_low: word(thresholds, at(186)),
-            rx_power_high: power(thresholds, at(192)),
-            rx_power_low: power(thresholds, at(194)),
-            bias_scale: advertised >> 3 & 3,
-            tx_power: lanes(8, |lane| power(lane_values, at(154 + 2 * lane))),
-            tx_bias: lanes(8, |lane| word(lane_values, at(170 + 2 * lane))),
-            rx_power: lanes(8, |lane| power(lane_values, at(186 + 2 * lane))),
-            ..module
-        };
-    }
-    module.monitors = monitors(&module, powers);
-    module
+    (module, powers)
 }
 
 #[cfg(test)]
