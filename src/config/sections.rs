@@ -199,7 +199,7 @@ fn rails(fabrics: &[FabricSettings]) -> Rails {
         [only] => only.name.as_str(),
         _ => DEFAULT_FABRIC,
     };
-    Rails::new(ports.collect(), default.into())
+    Rails { ports: ports.collect(), default: default.into() }
 }
 
 /// Bit error ratios that can be set. Below, one error would take months; above, no packet would arrive.

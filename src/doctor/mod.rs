@@ -24,7 +24,7 @@ use ib_mad::clock::Clock;
 use rdma_host::model::{Device, HostSnapshot, Port};
 use rdma_host::reader::executor::TimeoutExecutor;
 use rdma_host::reader::sysfs::Directory;
-use rdma_host::reader::{HostReader, ReadOptions};
+use rdma_host::reader::{DeviceSource, HostReader, ReadOptions};
 
 /// How long a check may take. On the wire it takes 2.5 s at most, and 1 s for each listen address that is in
 /// use; with firmware that hangs, a read of sysfs takes a minute.

@@ -19,7 +19,7 @@ fn observation(ports: Vec<Port>) -> HostObservation {
     HostObservation {
         totals: vec![ports.iter().map(totals).collect()],
         snapshot: Some(snapshot("mlx5_0", ports)),
-        rails: Rails::new(Vec::new(), "ib".into()),
+        rails: Rails { ports: Vec::new(), default: "ib".into() },
         ..HostObservation::default()
     }
 }

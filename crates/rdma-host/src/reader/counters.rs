@@ -36,6 +36,11 @@ impl Backoff {
     pub(super) fn after_failure(attempt: Attempt) -> Self {
         Backoff { until: Some(attempt.now + attempt.error_backoff) }
     }
+
+    /// After a read, of this outcome.
+    pub(super) fn after<T>(attempt: Attempt, outcome: &io::Result<T>) -> Self {
+        if outcome.is_ok() { Backoff::default() } else { Backoff::after_failure(attempt) }
+    }
 }
 
 #[derive(Debug)]

@@ -101,8 +101,7 @@ impl DeviceReader {
                 device: &self.directory,
                 name: &self.device.name,
                 ports: self.ports.len(),
-                ethtool: context.options.ethtool,
-                modules: context.options.modules,
+                options: context.options,
             };
             for port in &mut self.ports {
                 port.open_netdevs(&owner);

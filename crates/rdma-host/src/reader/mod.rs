@@ -84,21 +84,12 @@ impl ReadContext {
 
 /// Where the devices of a host come from: its kernel, or a simulation.
 pub trait DeviceSource: Send {
-    /// See [`HostReader::read`].
+    /// Reads all devices.
     fn read(&mut self) -> HostSnapshot;
 
-    /// See [`HostReader::refresh`].
+    /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
+    /// network interfaces of ports, and the states of ports that are backing off.
     fn refresh(&mut self, device: Option<&str>);
-}
-
-impl DeviceSource for HostReader {
-    fn read(&mut self) -> HostSnapshot {
-        HostReader::read(self)
-    }
-
-    fn refresh(&mut self, device: Option<&str>) {
-        HostReader::refresh(self, device);
-    }
 }
 
 /// Reads all devices of a host, which it holds open.
@@ -137,44 +128,6 @@ impl HostReader {
             panicked: BTreeSet::new(),
             excluded: 0,
             problem: None,
-        }
-    }
-
-    /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
-    /// network interfaces of ports, and the states of ports that are backing off.
-    pub fn refresh(&mut self, device: Option<&str>) {
-        let wanted =
-            |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.device.name == *name);
-        self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
-    }
-
-    /// Reads all devices.
-    pub fn read(&mut self) -> HostSnapshot {
-        let anchor = self.clock.anchor();
-        for (reader, outcome) in self.executor.late() {
-            self.hanging.remove(&reader.device.name);
-            match outcome {
-                Ok(_) => {
-                    tracing::info!(device = &*reader.device.name, "device responds again");
-                    self.readers.push(reader);
-                }
-                Err(panic) => self.close_panicked(&reader, &panic),
-            }
-        }
-        let (mut devices, removed) = self.read_devices();
-        if removed {
-            // It may be back under its name at once, as after a reset.
-            (devices, _) = self.read_devices();
-        }
-        devices.extend(self.hanging.values().chain(self.closed.values()).cloned());
-        devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        HostSnapshot {
-            anchor,
-            began: anchor.moment,
-            ended: self.clock.now(),
-            devices,
-            excluded: self.excluded,
-            problem: self.problem.clone(),
         }
     }
 
@@ -283,6 +236,43 @@ impl HostReader {
                 }
             }
         }
+    }
+}
+
+impl DeviceSource for HostReader {
+    fn read(&mut self) -> HostSnapshot {
+        let anchor = self.clock.anchor();
+        for (reader, outcome) in self.executor.late() {
+            self.hanging.remove(&reader.device.name);
+            match outcome {
+                Ok(_) => {
+                    tracing::info!(device = &*reader.device.name, "device responds again");
+                    self.readers.push(reader);
+                }
+                Err(panic) => self.close_panicked(&reader, &panic),
+            }
+        }
+        let (mut devices, removed) = self.read_devices();
+        if removed {
+            // It may be back under its name at once, as after a reset.
+            (devices, _) = self.read_devices();
+        }
+        devices.extend(self.hanging.values().chain(self.closed.values()).cloned());
+        devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        HostSnapshot {
+            anchor,
+            began: anchor.moment,
+            ended: self.clock.now(),
+            devices,
+            excluded: self.excluded,
+            problem: self.problem.clone(),
+        }
+    }
+
+    fn refresh(&mut self, device: Option<&str>) {
+        let wanted =
+            |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.device.name == *name);
+        self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
     }
 }
 

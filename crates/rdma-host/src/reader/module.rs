@@ -62,13 +62,11 @@ impl ModuleReader {
             (self.next, self.backoff) = (now, Backoff::default());
         }
         if now >= self.next && self.backoff.is_over(attempt) {
-            match self.read_page(now) {
-                Ok(()) => self.backoff = Backoff::default(),
-                Err(error) => {
-                    self.pages.clear();
-                    self.backoff = Backoff::after_failure(attempt);
-                    self.log(&error);
-                }
+            let outcome = self.read_page(now);
+            self.backoff = Backoff::after(attempt, &outcome);
+            if let Err(error) = outcome {
+                self.pages.clear();
+                self.log(&error);
             }
         }
         let is_current = |(_, at): &&(_, Moment)| now.since(*at) < MAX_AGE;
@@ -94,8 +92,7 @@ impl ModuleReader {
     }
 
     fn log(&mut self, error: &io::Error) {
-        let netdev = Arc::clone(&self.netdev);
-        let netdev = &*netdev;
+        let netdev = &*self.netdev;
         match error.raw_os_error() {
             Some(libc::EPERM) if !self.has_warned => {
                 self.has_warned = true;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
+use super::ReadOptions;
 use super::counters::Attempt;
 use super::ethtool::EthernetReader;
 use super::module::ModuleReader;
@@ -23,10 +24,7 @@ pub(super) struct Owner<'a> {
     pub device: &'a Directory,
     pub name: &'a str,
     pub ports: usize,
-    /// Whether to read the statistics of its Ethernet driver.
-    pub ethtool: bool,
-    /// Whether to read the module of an Ethernet port.
-    pub modules: bool,
+    pub options: ReadOptions,
 }
 
 impl Owner<'_> {
@@ -113,10 +111,11 @@ impl NetdevReader {
     pub(super) fn open(owner: &Owner<'_>, name: &str) -> io::Result<Self> {
         let directory = Directory::open(&owner.class.join(name))?;
         let is_ipoib = directory.text("type") == TYPE_INFINIBAND;
-        let ethernet = owner.ethtool.then(|| EthernetReader::open(&directory, name));
+        let ReadOptions { ethtool, modules, .. } = owner.options;
+        let ethernet = if ethtool { EthernetReader::open(&directory, name) } else { None };
         let name = name.into();
         // Neither IPoIB nor a bond has a module; the sweep reads those of InfiniBand.
-        let has_module = owner.modules && !is_ipoib && directory.open_below("device").is_ok();
+        let has_module = modules && !is_ipoib && directory.open_below("device").is_ok();
         let module = if has_module { ModuleReader::open(&name) } else { None };
         Ok(NetdevReader { name, directory, is_ipoib, ethernet, module })
     }

@@ -28,19 +28,10 @@ pub struct EthernetRow {
 
 impl EthernetRow {
     fn parse([metric, index, unit, strings, help]: [&'static str; 5]) -> Option<Self> {
-        let index = match index {
-            "none" => None,
-            "priority" | "lane" | "class" => Some(index),
-            _ => return None,
-        };
-        let micros = match unit {
-            "us" => true,
-            "1" => false,
-            _ => return None,
-        };
+        let index = Some(index).filter(|label| *label != "none");
         let strings = strings.split('|').map(|string| string.split_once('='));
         let strings = strings.collect::<Option<_>>()?;
-        Some(EthernetRow { metric, index, micros, help, strings })
+        Some(EthernetRow { metric, index, micros: unit == "us", help, strings })
     }
 }
 

@@ -5,7 +5,12 @@ use super::*;
 #[test]
 fn every_row_of_the_file_parses() {
     let lines = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    assert_eq!(TABLE.len(), lines.skip(1).count());
+    assert_eq!(TABLE.len(), lines.clone().skip(1).count());
+    for line in lines.skip(1) {
+        let columns: Vec<_> = line.split('\t').collect();
+        assert!(["none", "priority", "lane", "class"].contains(&columns[1]), "{line}");
+        assert!(["us", "1"].contains(&columns[2]), "{line}");
+    }
 }
 
 /// A string's metric, with its number if it has one.

@@ -28,13 +28,8 @@ pub struct HwRow {
 
 impl HwRow {
     fn parse([kind, metric, files, scale, drivers, help]: [&'static str; 6]) -> Option<Self> {
-        let is_gauge = match kind {
-            "counter" => false,
-            "gauge" => true,
-            _ => return None,
-        };
         let (files, scale) = (files.split('|').collect(), scale.parse().ok()?);
-        Some(HwRow { files, metric, is_gauge, scale, help, drivers })
+        Some(HwRow { files, metric, is_gauge: kind == "gauge", scale, help, drivers })
     }
 }
 

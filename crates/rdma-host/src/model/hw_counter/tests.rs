@@ -5,7 +5,10 @@ use super::*;
 #[test]
 fn every_row_of_the_file_parses() {
     let lines = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    assert_eq!(TABLE.len(), lines.skip(1).count());
+    assert_eq!(TABLE.len(), lines.clone().skip(1).count());
+    for line in lines.skip(1) {
+        assert!(line.starts_with("counter\t") || line.starts_with("gauge\t"), "{line}");
+    }
 }
 
 fn metric_of(file: &str) -> Option<&'static str> {

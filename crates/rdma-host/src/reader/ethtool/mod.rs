@@ -17,8 +17,7 @@ pub use sys::split_strings;
 /// Reads the statistics of an interface whose driver is known.
 #[derive(Debug)]
 pub(super) struct EthernetReader {
-    /// `None` where the driver is not in the [table](ethernet).
-    socket: Option<Socket>,
+    socket: Socket,
     name: String,
     driver: String,
     /// The CRC-32 of the strings that `ids` belong to.
@@ -30,21 +29,23 @@ pub(super) struct EthernetReader {
 }
 
 impl EthernetReader {
-    /// Opens the statistics of an interface, if its driver is in the table.
+    /// Opens the statistics of an interface, if its driver is in the [table](ethernet).
     ///
     /// The ioctl takes the name of an interface in the network namespace of this process, which need not be
     /// that of the sysfs; so the index of the interface must be the same in both.
-    pub(super) fn open(directory: &Directory, name: &str) -> Self {
-        let driver = directory.link_target("device/driver").unwrap_or_default();
-        let socket = if ethernet::is_known(&driver) { Socket::open().ok() } else { None };
-        EthernetReader {
-            socket: socket.filter(|socket| has_same_index(socket, directory, name)),
+    pub(super) fn open(directory: &Directory, name: &str) -> Option<Self> {
+        let driver = directory.link_target("device/driver").filter(|it| ethernet::is_known(it))?;
+        let index: u32 = directory.text("ifindex").parse().ok()?;
+        let socket = Socket::open().ok()?;
+        let is_same = socket.index(name).is_ok_and(|here| here == index);
+        is_same.then(|| EthernetReader {
+            socket,
             name: name.to_owned(),
             driver,
             strings_crc: None,
             ids: Vec::new(),
             backoff: Backoff::default(),
-        }
+        })
     }
 
     /// Reads the statistics that are in the table; none if the read fails, and until its backoff is over.
@@ -55,18 +56,15 @@ impl EthernetReader {
         let values = self.try_read().inspect_err(|error| {
             tracing::debug!(netdev = self.name, %error, "interface statistics cannot be read");
         });
-        let has_failed = values.is_err();
-        self.backoff =
-            if has_failed { Backoff::after_failure(attempt) } else { Backoff::default() };
+        self.backoff = Backoff::after(attempt, &values);
         values.unwrap_or_default()
     }
 
     fn try_read(&mut self) -> io::Result<Vec<EthernetValue>> {
-        let Some(socket) = &self.socket else { return Ok(Vec::new()) };
-        let values = socket.statistics(&self.name)?;
+        let values = self.socket.statistics(&self.name)?;
         // The strings may change while their number stays: channels come and go, and mlx5 has statistics of
         // PFC only for priorities where it is enabled (mlx5/core/en_stats.c).
-        let strings = socket.strings(&self.name)?;
+        let strings = self.socket.strings(&self.name)?;
         let crc = Some(crc32fast::hash(&strings));
         if self.strings_crc != crc {
             let find = |string: String| ethernet::find(&self.driver, &string);
@@ -84,11 +82,6 @@ impl EthernetReader {
 fn known_values(ids: &[Option<StatId>], values: &[u64]) -> Vec<EthernetValue> {
     let pairs = ids.iter().zip(values);
     pairs.filter_map(|(id, &value)| Some(EthernetValue { stat: (*id)?, value })).collect()
-}
-
-fn has_same_index(socket: &Socket, directory: &Directory, name: &str) -> bool {
-    let index: Option<u32> = directory.text("ifindex").parse().ok();
-    index.is_some() && index == socket.index(name).ok()
 }
 
 #[cfg(test)]
@@ -109,7 +102,7 @@ mod tests {
     #[test]
     fn failed_read_backs_off() {
         let mut reader = EthernetReader {
-            socket: Some(Socket::open().unwrap()),
+            socket: Socket::open().unwrap(),
             name: "lo".to_owned(),
             driver: "mlx5_core".to_owned(),
             strings_crc: None,
