@@ -32,7 +32,7 @@ impl Dump {
         let previous = previous.map(|fabric| (fabric, Moment::default()));
         let fabric = Arc::new(Fabric::assemble(self.discovered(), naming, at, previous));
         let mut snapshot = Snapshot::blank(Arc::clone(&fabric), anchor);
-        let mut hardware = Hardware::new(false);
+        let mut hardware = Hardware::default();
         for (guid, node) in &self.nodes {
             let known = Arc::make_mut(hardware.nodes.entry(*guid).or_default());
             known.general = node.general.map(|value| ReadAt { value, at });

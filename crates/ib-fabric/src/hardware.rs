@@ -9,7 +9,7 @@ use ib_mad::register::{
     RegisterQuery,
 };
 use ib_mad::vendor::GeneralInfo;
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Moment, PortNumber};
 
 use crate::topology::End;
 use crate::{Fabric, NodeIndex};
@@ -39,11 +39,6 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// Nothing is reported yet.
-    pub fn new(has_lanes: bool) -> Self {
-        Hardware { has_lanes, ..Hardware::default() }
-    }
-
     /// What the device reports of a port.
     pub fn port(&self, (guid, number): End) -> Option<&PortHardware> {
         self.ports.get(&guid)?.get(usize::from(number))?.as_deref()
@@ -79,40 +74,17 @@ impl Hardware {
         self.ports.retain(|guid, _| is_kept(guid));
     }
 
-    /// Forgets what a register reports of a port.
-    pub(crate) fn forget_port(&mut self, query: RegisterQuery, port: End) {
-        if self.port(port).is_none() {
-            return;
-        }
-        let known = self.port_mut(port);
-        match query {
-            RegisterQuery::Module(_) => known.module = None,
-            RegisterQuery::PhysicalStatistics(_) => known.physical = None,
-            RegisterQuery::FecHistogram(_) => known.fec_histogram = None,
-            RegisterQuery::LinkDown(_) => known.link_down = None,
-            RegisterQuery::Troubleshooting(_) => known.trouble = None,
-            _ => {}
-        }
-    }
-
-    /// Forgets what a register reports of a node.
-    pub(crate) fn forget_node(&mut self, query: RegisterQuery, node: Guid) {
-        let Some(known) = self.nodes.get_mut(&node) else { return };
-        let known = Arc::make_mut(known);
-        match query {
-            RegisterQuery::Temperature(_) => known.temperature = None,
-            RegisterQuery::Fans => {
-                known.fans = None;
-                known.fan_speeds.clear();
+    /// Forgets what a register reports of a device or, if it is one of ports, of these; of one port, if it is given.
+    pub(crate) fn forget(&mut self, guid: Guid, query: RegisterQuery, port: Option<PortNumber>) {
+        if query.port().is_some() {
+            let ports = self.ports.get_mut(&guid).map(Arc::make_mut);
+            for (number, known) in (0..=u8::MAX).zip(ports.into_iter().flatten()) {
+                if let Some(known) = known.as_mut().filter(|_| port.is_none_or(|it| it == number)) {
+                    Arc::make_mut(known).forget(query);
+                }
             }
-            RegisterQuery::FanSpeed(fan) => drop(known.fan_speeds.remove(&fan)),
-            RegisterQuery::FanLimits => known.fan_limits = None,
-            RegisterQuery::Temperatures { first, count } => {
-                let last = first.saturating_add(count.into());
-                known.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
-            }
-            RegisterQuery::PowerSupplies => known.power_supplies = None,
-            _ => {}
+        } else if let Some(known) = self.nodes.get_mut(&guid) {
+            Arc::make_mut(known).forget(query);
         }
     }
 
@@ -120,20 +92,7 @@ impl Hardware {
     pub fn node(&self, guid: Guid) -> Option<&NodeHardware> {
         self.nodes.get(&guid).map(|hardware| &**hardware)
     }
-}
 
-/// The versions of firmware on the devices of one type and board.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FirmwareVersions {
-    /// VendorID and DeviceID.
-    pub device: (u32, u16),
-    /// PSID: a board of another vendor has its own firmware.
-    pub board: String,
-    /// The nodes by version.
-    pub versions: BTreeMap<String, Vec<NodeIndex>>,
-}
-
-impl Hardware {
     /// The versions of firmware by type of device and board.
     pub fn firmware(&self, fabric: &Fabric) -> Vec<FirmwareVersions> {
         if self.nodes.is_empty() {
@@ -164,6 +123,17 @@ impl Hardware {
     }
 }
 
+/// The versions of firmware on the devices of one type and board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirmwareVersions {
+    /// VendorID and DeviceID.
+    pub device: (u32, u16),
+    /// PSID: a board of another vendor has its own firmware.
+    pub board: String,
+    /// The nodes by version.
+    pub versions: BTreeMap<String, Vec<NodeIndex>>,
+}
+
 /// What a device reports of itself.
 #[derive(Clone, Debug, Default)]
 pub struct NodeHardware {
@@ -182,6 +152,26 @@ pub struct NodeHardware {
     pub temperatures: BTreeMap<u16, ReadAt<f64>>,
     /// Its power supplies.
     pub power_supplies: Option<Box<ReadAt<PowerSupplies>>>,
+}
+
+impl NodeHardware {
+    fn forget(&mut self, query: RegisterQuery) {
+        match query {
+            RegisterQuery::Temperature(_) => self.temperature = None,
+            RegisterQuery::Fans => {
+                self.fans = None;
+                self.fan_speeds.clear();
+            }
+            RegisterQuery::FanSpeed(fan) => drop(self.fan_speeds.remove(&fan)),
+            RegisterQuery::FanLimits => self.fan_limits = None,
+            RegisterQuery::Temperatures { first, count } => {
+                let last = first.saturating_add(count.into());
+                self.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
+            }
+            RegisterQuery::PowerSupplies => self.power_supplies = None,
+            _ => {}
+        }
+    }
 }
 
 /// What a device reports of a port.
@@ -206,6 +196,17 @@ pub struct PortHardware {
 }
 
 impl PortHardware {
+    fn forget(&mut self, query: RegisterQuery) {
+        match query {
+            RegisterQuery::Module(_) => self.module = None,
+            RegisterQuery::PhysicalStatistics(_) => self.physical = None,
+            RegisterQuery::FecHistogram(_) => self.fec_histogram = None,
+            RegisterQuery::LinkDown(_) => self.link_down = None,
+            RegisterQuery::Troubleshooting(_) => self.trouble = None,
+            _ => {}
+        }
+    }
+
     /// The cable or module, if one is plugged.
     pub fn plugged(&self) -> Option<&Module> {
         self.module.as_ref().map(|read| &read.value).filter(|module| module.is_plugged())

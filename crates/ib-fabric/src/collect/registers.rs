@@ -79,7 +79,7 @@ impl RegisterReader {
             intervals,
             devices: HashMap::new(),
             keys: MKeys::default(),
-            hardware: Arc::new(Hardware::new(intervals.lanes)),
+            hardware: Arc::new(Hardware { has_lanes: intervals.lanes, ..Hardware::default() }),
         }
     }
 

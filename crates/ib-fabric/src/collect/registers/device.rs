@@ -84,12 +84,10 @@ impl Device {
         let is_of_port = status & 0xff == vendor::status::BAD_PARAMETER;
         let port = what.and_then(RegisterQuery::port).filter(|_| is_of_port);
         self.refused.insert((kind(what), port));
-        forget(
-            hardware,
-            guid,
-            what,
-            port.map_or(Scope::Kind(kind(what)), |it| Scope::Port(kind(what), it)),
-        );
+        match what {
+            Some(query) => hardware.forget(guid, query, port),
+            None => hardware.retain(|node| *node != guid),
+        }
     }
 
     /// The device did not respond, in a run that ends at a moment. A first timeout may be a lost MAD; what does not
@@ -115,19 +113,9 @@ impl Device {
 
 /// Forgets what was reported.
 fn forget(hardware: &mut Hardware, guid: Guid, what: Option<RegisterQuery>, scope: Scope) {
-    let Some(query) = what.filter(|_| scope != Scope::Device) else {
-        hardware.retain(|node| *node != guid);
-        return;
-    };
-    match scope {
-        Scope::Port(_, port) => hardware.forget_port(query, (guid, port)),
-        _ if query.port().is_some() => {
-            let ports = hardware.ports().map(|(end, _)| end).filter(|(node, _)| *node == guid);
-            let ports: Vec<_> = ports.collect();
-            for end in ports {
-                hardware.forget_port(query, end);
-            }
-        }
-        _ => hardware.forget_node(query, guid),
+    match (what, scope) {
+        (Some(query), Scope::Port(_, port)) => hardware.forget(guid, query, Some(port)),
+        (Some(query), Scope::Kind(_)) => hardware.forget(guid, query, None),
+        _ => hardware.retain(|node| *node != guid),
     }
 }

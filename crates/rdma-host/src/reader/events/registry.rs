@@ -71,16 +71,6 @@ impl Node {
         self.closes.get_or_insert(now + wait);
         matches!(self.state, NodeState::Open(_))
     }
-
-    /// Closes it. This counts as a try, so a device whose events keep ending is soon left closed.
-    fn on_closed(&mut self, now: Moment) {
-        if matches!(self.state, NodeState::Open(_)) {
-            self.tries += 1;
-            let again = self.tries < MAX_TRIES;
-            self.state =
-                if again { NodeState::Due(now + REOPEN_DELAY) } else { NodeState::Abandoned };
-        }
-    }
 }
 
 /// The nodes below `class/infiniband_verbs`, by their names (`uverbs0`).
@@ -246,8 +236,12 @@ impl DeviceRegistry {
         let Some(node) = self.nodes.get_mut(name) else { return };
         if node.closes.is_some() {
             self.nodes.remove(name);
-        } else {
-            node.on_closed(now);
+        } else if matches!(node.state, NodeState::Open(_)) {
+            // This counts as a try, so a device whose events keep ending is soon left closed.
+            node.tries += 1;
+            let again = node.tries < MAX_TRIES;
+            node.state =
+                if again { NodeState::Due(now + REOPEN_DELAY) } else { NodeState::Abandoned };
         }
     }
 }
