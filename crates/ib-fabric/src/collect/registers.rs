@@ -102,7 +102,7 @@ impl RegisterReader {
         let due = self.due(snapshot, now);
         let ready = (0..due.len()).collect();
         let RegisterReader { devices, hardware, .. } = self;
-        RegisterRun { devices, hardware, due, ready, queried: Vec::new(), now, until }
+        RegisterRun { devices, hardware, due, ready, now, until }
     }
 
     /// Forgets the devices that are gone: one that comes back may have other firmware and other modules.
@@ -154,12 +154,10 @@ pub struct RegisterRun<'a> {
     devices: &'a mut HashMap<Guid, Device>,
     /// Copied by the first response of a run: until then snapshots share it.
     hardware: &'a mut Arc<Hardware>,
-    /// By device, in the order of their turns.
+    /// By device, in the order of their turns; what is in flight is the first of its device. A tag is the index.
     due: Vec<VecDeque<Item>>,
     /// The devices without a request in flight.
     ready: VecDeque<usize>,
-    /// With the index of its device.
-    queried: Vec<(Item, usize)>,
     now: Moment,
     until: Moment,
 }
@@ -169,30 +167,27 @@ impl QueryPlan for RegisterRun<'_> {
         if qp == QueuePair::Qp0 || self.now > self.until {
             return None;
         }
-        loop {
-            let index = *self.ready.front()?;
-            let item = self.due.get_mut(index).and_then(VecDeque::pop_front);
-            let Some(item) = item else {
-                self.ready.pop_front();
-                continue;
+        while let Some(index) = self.ready.pop_front() {
+            let items = self.due.get_mut(index)?;
+            // What did not respond earlier in this run is left out.
+            let may_be_asked = |item: &Item| {
+                let device = self.devices.get(&item.guid);
+                device.is_none_or(|device| device.may_be_asked(item.what, self.now))
             };
-            // It did not respond earlier in this run.
-            let device = self.devices.get(&item.guid);
-            if device.is_some_and(|device| !device.may_be_asked(item.what, self.now)) {
-                continue;
-            }
-            self.ready.pop_front();
+            let Some(next) = items.iter().position(may_be_asked) else { continue };
+            items.drain(..next);
+            let item = items.front()?;
             let query = item.what.map_or_else(vendor::general_info, RegisterQuery::get);
-            let query = query.with_m_key(item.key);
-            self.queried.push((item, index));
-            let request = Request { to: Address::Lid(item.lid), query };
-            return Some((request, self.queried.len() as u64 - 1));
+            let request = Request { to: Address::Lid(item.lid), query: query.with_m_key(item.key) };
+            return Some((request, index as u64));
         }
+        None
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.now = at;
-        let Some(&(item, index)) = self.queried.get(tag as usize) else { return };
+        let index = tag as usize;
+        let Some(item) = self.due.get_mut(index).and_then(VecDeque::pop_front) else { return };
         self.ready.push_back(index);
         let Item { guid, what, .. } = item;
         let device = self.devices.entry(guid).or_default();

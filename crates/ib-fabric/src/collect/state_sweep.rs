@@ -13,7 +13,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use ib_mad::fec::Fec;
+use ib_mad::fec::{Fec, PortInfoExtended};
 use ib_mad::m_key::MKeys;
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::PortStatus;
@@ -33,18 +33,10 @@ use crate::{Fabric, NodeIndex, PortIndex};
 /// After this number of unresponsive nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
 
-#[derive(Clone, Copy, Debug)]
-struct StateQuery(StateAttribute, PortIndex);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StateAttribute {
-    /// Whether the LID still belongs to the node.
-    NodeInfo,
-    SwitchInfo,
-    PortInfo,
-    /// The FEC mode.
-    PortInfoExtended,
-}
+/// The ID of an attribute, and the port that it is read of: the tag of the request.
+///
+/// NodeInfo shows whether the LID still belongs to the node, PortInfoExtended the FEC mode.
+type StateQuery = (u16, PortIndex);
 
 #[derive(Debug)]
 pub struct StateSweep<'a> {
@@ -54,7 +46,6 @@ pub struct StateSweep<'a> {
     /// Ports to query for their FEC mode. No response says nothing about a node, so it is queried again
     /// later; if many do not respond, few are queried in a sweep.
     due: ThrottledQueue,
-    queried: Vec<StateQuery>,
     result: StateResult,
     answered: bool,
     /// Nodes that the discovery reached, and that did not respond.
@@ -120,7 +111,7 @@ impl<'a> StateSweep<'a> {
         let zeros = found.iter().filter_map(|&node| fabric.ports_of(node).next());
         let queue = zeros
             .filter(|&port| fabric.port(port).number == 0 && fabric.lid_of(port).is_some())
-            .map(|port| StateQuery(StateAttribute::NodeInfo, port))
+            .map(|port| (NodeInfo::ID, port))
             .collect();
         let due = if enabled {
             fec_modes.due(fabric, &modes, |node| hidden.nodes.is_expected(fabric, node))
@@ -133,7 +124,6 @@ impl<'a> StateSweep<'a> {
             hidden,
             queue,
             due: ThrottledQueue::new(due, MAX_SILENT),
-            queried: Vec::new(),
             result: StateResult { statuses, ..StateResult::default() },
             answered: false,
             unanswered: HashSet::new(),
@@ -152,33 +142,30 @@ impl<'a> StateSweep<'a> {
         let fabric = self.fabric;
         for port in fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some()) {
             if fabric.port(port).number == 0 {
-                self.queue.push_back(StateQuery(StateAttribute::SwitchInfo, port));
-                self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
+                self.queue.extend([(SwitchInfo::ID, port), (PortInfo::ID, port)]);
             } else if is_queried_end(fabric, self.hidden.nodes, port) {
-                self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
+                self.queue.push_back((PortInfo::ID, port));
             }
         }
     }
 
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let hidden = self.hidden.pop().map(|port| StateQuery(StateAttribute::NodeInfo, port));
-        let next = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
+        let hidden = self.hidden.pop().map(|port| (NodeInfo::ID, port));
+        let (attribute, port) = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
             let port = self.due.pop()?;
             self.fec_modes.next_port = port.0 + 1;
-            Some(StateQuery(StateAttribute::PortInfoExtended, port))
+            Some((PortInfoExtended::ID, port))
         })?;
-        let StateQuery(attribute, port) = next;
         let number = self.fabric.port(port).number;
         let query = match attribute {
-            StateAttribute::NodeInfo => smp::node_info(),
-            StateAttribute::SwitchInfo => smp::switch_info(),
-            StateAttribute::PortInfo => smp::port_info(number),
-            StateAttribute::PortInfoExtended => smp::port_info_extended(number),
+            NodeInfo::ID => smp::node_info(),
+            SwitchInfo::ID => smp::switch_info(),
+            PortInfo::ID => smp::port_info(number),
+            _ => smp::port_info_extended(number),
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
-        self.queried.push(next);
         let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
-        Some((Request { to, query }, self.queried.len() as u64 - 1))
+        Some((Request { to, query }, u64::from(port.0) << 16 | u64::from(attribute)))
     }
 
     /// Handles an outcome. Returns the port whose node's liveness it shows.
@@ -187,9 +174,9 @@ impl<'a> StateSweep<'a> {
         tag: u64,
         outcome: Result<&Mad, RequestError>,
     ) -> Option<PortIndex> {
-        let StateQuery(attribute, port) = *self.queried.get(tag as usize)?;
+        let (attribute, port) = (tag as u16, PortIndex((tag >> 16) as u32));
         let has_responded = has_responded(&outcome);
-        if attribute == StateAttribute::PortInfoExtended {
+        if attribute == PortInfoExtended::ID {
             let mode = FecMode::from_outcome(outcome);
             self.fec_modes.insert(self.fabric, port, mode);
             self.modes[port.0 as usize] = mode;
@@ -210,22 +197,22 @@ impl<'a> StateSweep<'a> {
             self.queue.clear();
             self.due.queue.clear();
         }
-        if attribute == StateAttribute::NodeInfo && is_hidden {
+        if attribute == NodeInfo::ID && is_hidden {
             self.hidden.record(port, has_responded);
         }
         let Ok(mad) = outcome else { return Some(port) };
         let guid = self.fabric.node(node).identity.guid;
         match attribute {
-            StateAttribute::NodeInfo if NodeInfo::decode(mad).node_guid != guid => {
+            NodeInfo::ID if NodeInfo::decode(mad).node_guid != guid => {
                 self.result.lid_mismatches.insert(node);
                 // The LID of a hidden node is that of an earlier discovery.
                 self.result.lids_changed |= !is_hidden;
             }
-            StateAttribute::NodeInfo if is_hidden => self.queue_ports_of(node),
-            StateAttribute::SwitchInfo if SwitchInfo::decode(mad).port_state_change => {
+            NodeInfo::ID if is_hidden => self.queue_ports_of(node),
+            SwitchInfo::ID if SwitchInfo::decode(mad).port_state_change => {
                 self.result.state_changes.insert(guid);
             }
-            StateAttribute::PortInfo => self.handle_port(port, &PortInfo::decode(mad)),
+            PortInfo::ID => self.handle_port(port, &PortInfo::decode(mad)),
             _ => {}
         }
         Some(port)
@@ -269,7 +256,7 @@ impl<'a> StateSweep<'a> {
         }
         let is_expected = self.hidden.nodes.is_expected(fabric, fabric.port(peer).node);
         if is_switch && is_expected && fabric.lid_of(peer).is_some() {
-            self.queue.push_back(StateQuery(StateAttribute::PortInfo, peer));
+            self.queue.push_back((PortInfo::ID, peer));
         }
     }
 
