@@ -30,7 +30,7 @@ struct Agent {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum CounterQuery {
+pub(super) enum CounterQuery {
     PmaCapabilities { agent: u32 },
     // `index` is that in the agent's read plan.
     Attribute { agent: u32, port: PortIndex, index: u8 },
@@ -47,7 +47,6 @@ pub struct CounterSweep<'a> {
     reed_solomon: Vec<bool>,
     agents: Vec<Agent>,
     queue: VecDeque<CounterQuery>,
-    queried: Vec<CounterQuery>,
     began: Moment,
     pub readings: Vec<Option<Reading<Raw>>>,
     /// Classic fields of ports that have the same counters in 64 bits.
@@ -81,7 +80,6 @@ impl<'a> CounterSweep<'a> {
             reed_solomon,
             agents: Vec::new(),
             queue: VecDeque::new(),
-            queried: Vec::new(),
         };
         for node in fabric.node_indexes() {
             sweep.add_agents_of(node);
@@ -171,9 +169,9 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    pub fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let kind = self.queue.pop_front()?;
-        let (lid, query) = match kind {
+    pub fn poll_request(&mut self) -> Option<(Request, CounterQuery)> {
+        let next = self.queue.pop_front()?;
+        let (lid, query) = match next {
             CounterQuery::PmaCapabilities { agent } => {
                 (self.agents[agent as usize].lid, pma::class_port_info())
             }
@@ -191,19 +189,17 @@ impl<'a> CounterSweep<'a> {
             }
             CounterQuery::Probe { lid } => (lid, pma::class_port_info()),
         };
-        self.queried.push(kind);
-        Some((Request { to: Address::Lid(lid), query }, self.queried.len() as u64 - 1))
+        Some((Request { to: Address::Lid(lid), query }, next))
     }
 
     /// Handles an outcome. Returns the port whose node's liveness it shows.
     pub fn on_outcome(
         &mut self,
-        tag: u64,
+        query: CounterQuery,
         outcome: Result<&Mad, RequestError>,
         at: Moment,
     ) -> Option<PortIndex> {
-        let kind = *self.queried.get(tag as usize)?;
-        match kind {
+        match query {
             CounterQuery::Probe { .. } => {
                 self.returned |= outcome.is_ok();
                 None

@@ -33,10 +33,9 @@ use crate::{Fabric, NodeIndex, PortIndex};
 /// After this number of unresponsive nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
 
-/// The ID of an attribute, and the port that it is read of: the tag of the request.
-///
-/// NodeInfo shows whether the LID still belongs to the node, PortInfoExtended the FEC mode.
-type StateQuery = (u16, PortIndex);
+/// The ID of an attribute, and the port that it is read of. NodeInfo shows whether the LID still belongs to the node,
+/// PortInfoExtended the FEC mode.
+pub(super) type StateQuery = (u16, PortIndex);
 
 #[derive(Debug)]
 pub struct StateSweep<'a> {
@@ -149,7 +148,7 @@ impl<'a> StateSweep<'a> {
         }
     }
 
-    pub fn poll_request(&mut self) -> Option<(Request, u64)> {
+    pub fn poll_request(&mut self) -> Option<(Request, StateQuery)> {
         let hidden = self.hidden.pop().map(|port| (NodeInfo::ID, port));
         let (attribute, port) = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
             let port = self.due.pop()?;
@@ -165,16 +164,15 @@ impl<'a> StateSweep<'a> {
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
         let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
-        Some((Request { to, query }, u64::from(port.0) << 16 | u64::from(attribute)))
+        Some((Request { to, query }, (attribute, port)))
     }
 
     /// Handles an outcome. Returns the port whose node's liveness it shows.
     pub fn on_outcome(
         &mut self,
-        tag: u64,
+        (attribute, port): StateQuery,
         outcome: Result<&Mad, RequestError>,
     ) -> Option<PortIndex> {
-        let (attribute, port) = (tag as u16, PortIndex((tag >> 16) as u32));
         let has_responded = has_responded(&outcome);
         if attribute == PortInfoExtended::ID {
             let mode = FecMode::from_outcome(outcome);

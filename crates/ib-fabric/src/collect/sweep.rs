@@ -14,9 +14,9 @@ use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::agent_cache::{AgentCache, m_key_of};
-use super::counter_sweep::CounterSweep;
+use super::counter_sweep::{CounterQuery, CounterSweep};
 use super::fec_modes::has_reed_solomon;
-use super::state_sweep::StateSweep;
+use super::state_sweep::{StateQuery, StateSweep};
 use super::{has_responded, lids_of};
 use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
@@ -30,11 +30,13 @@ const MIN_ADAPTERS: usize = 3;
 /// A few adapters are full members of the hosts' partition: of the subnet manager, of storage servers.
 const SILENT_PER_RESPONDING: usize = 9;
 
-/// The parts of a sweep: which one sent a request is in the lowest bits of its tag.
-const STATES: u64 = 0;
-const COUNTERS: u64 = 1;
-const MANAGERS: u64 = 2;
-const PART_BITS: u32 = 2;
+/// A request that was sent, by the part of the sweep that sent it.
+#[derive(Clone, Copy, Debug)]
+enum Sent {
+    State(StateQuery),
+    Counter(CounterQuery),
+    Manager(PortIndex),
+}
 
 /// The query plan; see the [module](self).
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub struct Sweep<'a> {
     states: StateSweep<'a>,
     counters: CounterSweep<'a>,
     managers: SmSweep<'a>,
+    /// By tag.
+    sent: Vec<Sent>,
     /// Whether port states are queried by LID, to which switches of some fabrics do not respond.
     by_lid: bool,
     liveness: Vec<Liveness>,
@@ -91,6 +95,7 @@ impl<'a> Sweep<'a> {
             states: StateSweep::new(fabric, states, fec_modes, modes, (keys, hidden)),
             counters: CounterSweep::new(fabric, pma, reed_solomon, anchor.moment),
             managers: SmSweep::new(fabric, Arc::clone(keys)),
+            sent: Vec::new(),
             by_lid: states,
             liveness: vec![None; fabric.nodes.len()],
             pma_liveness: vec![None; fabric.nodes.len()],
@@ -177,29 +182,33 @@ impl<'a> Sweep<'a> {
 
 impl QueryPlan for Sweep<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        let tagged = |part| move |(request, tag)| (request, tag << PART_BITS | part);
-        match qp {
-            QueuePair::Qp0 => (self.states.poll_request().map(tagged(STATES)))
-                .or_else(|| self.managers.next_request(qp).map(tagged(MANAGERS))),
-            QueuePair::Qp1 => self.counters.poll_request().map(tagged(COUNTERS)),
+        fn sent<Q>(part: fn(Q) -> Sent) -> impl Fn((Request, Q)) -> (Request, Sent) {
+            move |(request, query)| (request, part(query))
         }
+        let (request, sent) = match qp {
+            QueuePair::Qp0 => (self.states.poll_request().map(sent(Sent::State)))
+                .or_else(|| self.managers.poll_request().map(sent(Sent::Manager)))?,
+            QueuePair::Qp1 => self.counters.poll_request().map(sent(Sent::Counter))?,
+        };
+        self.sent.push(sent);
+        Some((request, self.sent.len() as u64 - 1))
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         let has_responded = has_responded(&outcome);
         self.ended = at;
-        let (own, sender) = (tag >> PART_BITS, tag & ((1 << PART_BITS) - 1));
-        let port = match sender {
-            STATES => self.states.on_outcome(own, outcome),
-            COUNTERS => self.counters.on_outcome(own, outcome, at),
-            _ => self.managers.on_outcome(own, outcome),
+        let Some(&sent) = self.sent.get(tag as usize) else { return };
+        let port = match sent {
+            Sent::State(query) => self.states.on_outcome(query, outcome),
+            Sent::Counter(query) => self.counters.on_outcome(query, outcome, at),
+            Sent::Manager(port) => self.managers.on_outcome(port, outcome),
         };
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
         // One response outweighs any number of missing ones.
         let update = |known: &mut Liveness| *known = (*known).max(Some(has_responded));
         update(&mut self.liveness[node]);
-        if sender == COUNTERS {
+        if matches!(sent, Sent::Counter(_)) {
             update(&mut self.pma_liveness[node]);
         }
     }
@@ -217,7 +226,7 @@ const MAX_MANAGERS: usize = 256;
 /// three tries. The next ones try a host once, for up to 0.6 s, and a switch that responds to other
 /// requests three times, until a discovery finds that it no longer announces one.
 ///
-/// It is a plan of its own, too, to query only subnet managers. The tag of a request is the index of its port.
+/// It is a plan of its own, too, to query only subnet managers.
 #[derive(Debug)]
 pub struct SmSweep<'a> {
     fabric: &'a Fabric,
@@ -254,9 +263,19 @@ impl<'a> SmSweep<'a> {
         SmSweep { fabric, queue, managers: Vec::new(), keys }
     }
 
+    fn poll_request(&mut self) -> Option<(Request, PortIndex)> {
+        let port = self.queue.pop_front()?;
+        let to = Address::Lid(self.fabric.lid_of(port)?);
+        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
+        Some((Request { to, query }, port))
+    }
+
     /// Handles an outcome. Returns the port if its node responded.
-    fn on_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
-        let port = PortIndex(tag as u32);
+    fn on_outcome(
+        &mut self,
+        port: PortIndex,
+        outcome: Result<&Mad, RequestError>,
+    ) -> Option<PortIndex> {
         if let Ok(SmInfo { state, priority, act_count, .. }) = outcome.map(SmInfo::decode)
             && let Some(state) = SmState::from_discriminant(state)
         {
@@ -275,16 +294,11 @@ impl<'a> SmSweep<'a> {
 
 impl QueryPlan for SmSweep<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if qp != QueuePair::Qp0 {
-            return None;
-        }
-        let port = self.queue.pop_front()?;
-        let to = Address::Lid(self.fabric.lid_of(port)?);
-        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
-        Some((Request { to, query }, port.0.into()))
+        let next = if qp == QueuePair::Qp0 { self.poll_request() } else { None };
+        next.map(|(request, port)| (request, port.0.into()))
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
-        let _ = self.on_outcome(tag, outcome);
+        let _ = self.on_outcome(PortIndex(tag as u32), outcome);
     }
 }
