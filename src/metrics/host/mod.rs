@@ -251,7 +251,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
     let is_open = |device: &str| observation.monitored.contains(device);
-    for ((device, port), stats) in observation.port_events.iter() {
+    for ((device, port), stats) in &observation.port_events.ports {
         let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), stats };
         items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));
     }

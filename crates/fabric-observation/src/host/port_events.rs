@@ -21,7 +21,8 @@ pub type PortKey = (Arc<str>, Option<PortNumber>);
 /// The counts of all ports that were ever seen. They survive a reset of the device.
 #[derive(Clone, Debug, Default)]
 pub struct HostPortEvents {
-    ports: BTreeMap<PortKey, PortEventCounts>,
+    /// All ports, and devices without a port.
+    pub ports: BTreeMap<PortKey, PortEventCounts>,
 }
 
 /// The events and losses of a port.
@@ -81,11 +82,6 @@ impl PortEventCounts {
 }
 
 impl HostPortEvents {
-    /// All ports, and devices without a port, in the order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = (&PortKey, &PortEventCounts)> {
-        self.ports.iter()
-    }
-
     /// Counts an event.
     pub fn add_event(&mut self, event: &PortEvent) {
         let at = event.at.moment;
@@ -206,7 +202,7 @@ mod tests {
     }
 
     fn losses(counts: &HostPortEvents) -> u64 {
-        counts.iter().map(|(_, port)| port.losses).sum()
+        counts.ports.values().map(|port| port.losses).sum()
     }
 
     #[test]
@@ -219,7 +215,7 @@ mod tests {
         event(&mut counts, 600, PortEventKind::PortActive);
         read(&mut counts, 1000, state::ACTIVE);
         assert_eq!(losses(&counts), 1);
-        let (_, port) = counts.iter().last().unwrap();
+        let port = counts.ports.values().next_back().unwrap();
         assert_eq!(port.get(PortEventKind::PortActive).0, 2);
         let (count, last) = port.get(PortEventKind::PortError);
         assert_eq!((count, last.unwrap().moment), (1, at(500).moment));
@@ -386,6 +382,6 @@ mod tests {
         read(&mut counts, 3, state::ACTIVE);
         event(&mut counts, 4, PortEventKind::DeviceFatal);
         assert_eq!(losses(&counts), 2);
-        assert_eq!(counts.iter().next().unwrap().1.get(PortEventKind::DeviceFatal).0, 2);
+        assert_eq!(counts.ports.values().next().unwrap().get(PortEventKind::DeviceFatal).0, 2);
     }
 }

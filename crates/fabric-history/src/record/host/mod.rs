@@ -130,7 +130,7 @@ impl HostFabric {
         let ids = by_name(snapshot);
         let mut events = Vec::new();
         let mut states = BTreeMap::new();
-        for (place, now) in tally.iter() {
+        for (place, now) in &tally.ports {
             let Some(&id) = ids.get(&*place.0) else { continue };
             let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
             let mut state = LastState {
