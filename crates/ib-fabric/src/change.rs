@@ -53,18 +53,14 @@ impl FabricChange {
     /// The index of its kind in [`CHANGE_KINDS`], and the change as text.
     pub fn describe(&self) -> (usize, String) {
         match self {
-            FabricChange::NodeAppeared(guid, node) => {
-                (0, format!("node appeared: {node} ({guid})"))
-            }
-            FabricChange::NodeDisappeared(guid, node) => {
-                (1, format!("node disappeared: {node} ({guid})"))
-            }
-            FabricChange::LinkAppeared(a, b) => (2, format!("link appeared: {a} to {b}")),
-            FabricChange::LinkDisappeared(a, b) => (3, format!("link disappeared: {a} to {b}")),
-            FabricChange::LinkMoved { port, from, to } => {
+            Self::NodeAppeared(guid, node) => (0, format!("node appeared: {node} ({guid})")),
+            Self::NodeDisappeared(guid, node) => (1, format!("node disappeared: {node} ({guid})")),
+            Self::LinkAppeared(a, b) => (2, format!("link appeared: {a} to {b}")),
+            Self::LinkDisappeared(a, b) => (3, format!("link disappeared: {a} to {b}")),
+            Self::LinkMoved { port, from, to } => {
                 (4, format!("link moved: {port} was connected to {from}, now to {to}"))
             }
-            FabricChange::LidChanged(port, [from, to]) => {
+            Self::LidChanged(port, [from, to]) => {
                 (5, format!("LID changed: {port} had {from}, now {to}"))
             }
         }
@@ -80,7 +76,7 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
     ] {
         for node in here.nodes.iter().filter(|node| node.present()) {
             let guid = node.identity.guid;
-            if !there.node_by_guid(guid).is_some_and(|other| there.node(other).present()) {
+            if !there.is_present(guid) {
                 changes.push(change(guid, node.name.clone()));
             }
         }

@@ -171,6 +171,11 @@ impl Fabric {
         self.by_guid.get(&guid).copied()
     }
 
+    /// Whether the node with this GUID is found or hidden.
+    pub fn is_present(&self, guid: Guid) -> bool {
+        self.node_by_guid(guid).is_some_and(|node| self.node(node).present())
+    }
+
     /// Whether another node with this GUID was left out.
     pub fn has_duplicate(&self, guid: Guid) -> bool {
         self.duplicates.iter().any(|duplicate| duplicate.guid == guid)

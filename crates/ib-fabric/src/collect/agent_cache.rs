@@ -78,10 +78,13 @@ impl AgentCache {
 /// After this number of sweeps without a response an attribute counts as unsupported.
 const MAX_UNANSWERED: u8 = 3;
 
+/// What is read of each port of an agent.
+pub(super) type ReadPlan = Arc<[AttributePlan]>;
+
 #[derive(Debug, Default)]
 struct AgentEntry {
     profile: AgentProfile,
-    plan: Arc<[AttributePlan]>,
+    plan: ReadPlan,
     /// From PortSamplesControl: a tick is this + 1 symbol times.
     tick: Option<u8>,
     /// Sweeps without PortSamplesControl, although the agent responds to other queries.
@@ -94,7 +97,7 @@ pub(super) struct PmaCapabilityCache {
     optional: OptionalCounters,
     by_agent: HashMap<End, AgentEntry>,
     /// Agents with the same profile share a plan.
-    by_profile: HashMap<AgentProfile, Arc<[AttributePlan]>>,
+    by_profile: HashMap<AgentProfile, ReadPlan>,
     /// Consecutive sweeps in which an agent responded, but not to this attribute.
     unanswered: HashMap<(End, Attribute), u8>,
     /// When error details were last read, by port.
@@ -104,7 +107,7 @@ pub(super) struct PmaCapabilityCache {
 }
 
 impl PmaCapabilityCache {
-    pub fn get(&self, agent: End) -> Option<Arc<[AttributePlan]>> {
+    pub fn get(&self, agent: End) -> Option<ReadPlan> {
         self.by_agent.get(&agent).map(|entry| Arc::clone(&entry.plan))
     }
 
@@ -114,7 +117,7 @@ impl PmaCapabilityCache {
         agent: End,
         capabilities: PmaCapabilities,
         is_switch: bool,
-    ) -> Arc<[AttributePlan]> {
+    ) -> ReadPlan {
         let mut profile = AgentProfile { capabilities, is_switch, ..AgentProfile::default() };
         if !has_wide_xmit_wait(&self.plan(&profile)) {
             // Its PortSamplesControl is not read.
@@ -147,18 +150,18 @@ impl PmaCapabilityCache {
         }
     }
 
-    fn set_profile(&mut self, agent: End, profile: AgentProfile) -> Arc<[AttributePlan]> {
+    fn set_profile(&mut self, agent: End, profile: AgentProfile) -> ReadPlan {
         let plan = self.plan(&profile);
         let entry = self.by_agent.entry(agent).or_default();
         (entry.profile, entry.plan) = (profile, Arc::clone(&plan));
         plan
     }
 
-    fn plan(&mut self, profile: &AgentProfile) -> Arc<[AttributePlan]> {
+    fn plan(&mut self, profile: &AgentProfile) -> ReadPlan {
         if let Some(plan) = self.by_profile.get(profile) {
             return Arc::clone(plan);
         }
-        let plan: Arc<[AttributePlan]> = read_plan(profile, self.optional).into();
+        let plan: ReadPlan = read_plan(profile, self.optional).into();
         self.by_profile.insert(profile.clone(), Arc::clone(&plan));
         plan
     }
@@ -184,7 +187,7 @@ impl PmaCapabilityCache {
         &mut self,
         agent: End,
         sampling: Option<PortSamplesControl>,
-    ) -> Option<Arc<[AttributePlan]>> {
+    ) -> Option<ReadPlan> {
         let entry = self.by_agent.get_mut(&agent)?;
         entry.tick = sampling.map(|sampling| sampling.tick);
         entry.unsampled = MAX_UNANSWERED;
@@ -210,9 +213,7 @@ impl PmaCapabilityCache {
     }
 
     fn retain_present(&mut self, fabric: &Fabric) {
-        let present = |(guid, _): &End| {
-            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
-        };
+        let present = |(guid, _): &End| fabric.is_present(*guid);
         self.by_agent.retain(|agent, _| present(agent));
         self.by_profile.retain(|_, plan| Arc::strong_count(plan) > 1);
         self.details_read.retain(|port, _| present(port));

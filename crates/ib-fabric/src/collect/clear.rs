@@ -18,6 +18,7 @@ use ib_mad::{Counter, Lid, Mad, Moment, pma};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
+use super::Outcome;
 use super::agent_cache::{AgentCache, agent_of};
 use crate::snapshot::Cleared;
 use crate::topology::End;
@@ -93,7 +94,7 @@ impl<'a> CounterClearing<'a> {
         }
     }
 
-    fn handle_set(&mut self, index: usize, outcome: Result<&Mad, RequestError>, at: Moment) {
+    fn handle_set(&mut self, index: usize, outcome: Outcome<'_>, at: Moment) {
         let job = &self.jobs[index];
         match outcome {
             Ok(_) => {
@@ -170,7 +171,7 @@ impl QueryPlan for CounterClearing<'_> {
         Some((Request { to: Address::Lid(job.lid), query }, index as u64))
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, at: Moment) {
         let index = tag as usize;
         self.busy.remove(&self.jobs[index].agent);
         if !self.jobs[index].last.is_empty() {

@@ -6,17 +6,16 @@
 //! not report, and the tick of each agent is needed anyway. A node that does not respond does not delay the others.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 
 use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Lid, Mad, Moment};
+use ib_mad::{Lid, Moment};
 use ib_umad::{Address, Request, RequestError};
 
-use super::agent_cache::{PmaCapabilityCache, agent_of, has_wide_xmit_wait};
-use super::{is_unsupported, lids_of};
+use super::agent_cache::{PmaCapabilityCache, ReadPlan, agent_of, has_wide_xmit_wait};
+use super::{Outcome, is_unsupported, lids_of};
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
 
@@ -25,7 +24,7 @@ use crate::{Fabric, NodeIndex, PortIndex};
 struct Agent {
     end: End,
     lid: Lid,
-    plan: Option<Arc<[AttributePlan]>>,
+    plan: Option<ReadPlan>,
     ports: Vec<PortIndex>,
 }
 
@@ -196,7 +195,7 @@ impl<'a> CounterSweep<'a> {
     pub fn on_outcome(
         &mut self,
         query: CounterQuery,
-        outcome: Result<&Mad, RequestError>,
+        outcome: Outcome<'_>,
         at: Moment,
     ) -> Option<PortIndex> {
         match query {
@@ -237,7 +236,7 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    fn handle_capabilities(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
+    fn handle_capabilities(&mut self, index: u32, outcome: Outcome<'_>) {
         let agent = &self.agents[index as usize];
         let capabilities = match outcome {
             Ok(mad) => PmaCapabilities::decode(mad),
@@ -256,14 +255,14 @@ impl<'a> CounterSweep<'a> {
     }
 
     /// Sets the plan of an agent, and queues its attributes from index `first` on.
-    fn set_plan(&mut self, agent: u32, plan: Arc<[AttributePlan]>, first: usize) {
+    fn set_plan(&mut self, agent: u32, plan: ReadPlan, first: usize) {
         self.agents[agent as usize].plan = Some(plan);
         for port in self.agents[agent as usize].ports.clone() {
             self.queue_attributes(agent, port, first);
         }
     }
 
-    fn handle_sampling(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
+    fn handle_sampling(&mut self, index: u32, outcome: Outcome<'_>) {
         let agent = &self.agents[index as usize];
         let has_response =
             || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());

@@ -9,15 +9,12 @@ use std::collections::{HashMap, VecDeque};
 use crate::snapshot::PortRead;
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
-use ib_mad::Mad;
-use ib_mad::fec::Fec;
-use ib_mad::fec::PortInfoExtended;
+use ib_mad::fec::{Fec, PortInfoExtended};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::rate::{Speed, Width};
-use ib_umad::RequestError;
 
-use super::is_unsupported;
+use super::{Outcome, is_unsupported};
 
 /// Maximum number of ports queried in a sweep: a few milliseconds with the default window. 25,000 ports
 /// are then known after 25 minutes at the default interval.
@@ -53,7 +50,7 @@ pub(super) enum FecMode {
 impl FecMode {
     /// The mode of a query's outcome. After no response, or a refusal for another reason than an
     /// unsupported attribute, the port is queried again in another sweep.
-    pub fn from_outcome(outcome: Result<&Mad, RequestError>) -> Self {
+    pub fn from_outcome(outcome: Outcome<'_>) -> Self {
         match outcome {
             Ok(mad) => {
                 PortInfoExtended::decode(mad).fec().map_or(FecMode::Unsupported, FecMode::Known)

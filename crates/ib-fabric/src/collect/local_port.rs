@@ -7,9 +7,11 @@ use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::smp::{self, NodeInfo, SmInfo, SmState};
-use ib_mad::{DirectedRoute, Guid, Lid, Mad, Moment, Query};
+use ib_mad::{DirectedRoute, Guid, Lid, Moment, Query};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
+
+use super::Outcome;
 
 /// The subnet manager at the SM LID of the local port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ impl QueryPlan for LocalPortQuery {
         request.map(|request| (request, request.query.attribute.into()))
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, _at: Moment) {
         let LocalPortReport { neighbor, master, .. } = &mut self.report;
         match (tag as u16, neighbor, master) {
             (PortInfo::ID, ..) => {
@@ -128,7 +130,7 @@ impl QueryPlan for LocalPortQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ib_mad::LEN;
+    use ib_mad::{LEN, Mad};
 
     /// Responds to the next request with these fields.
     fn respond(plan: &mut LocalPortQuery, fill: impl FnOnce(&mut Mad)) -> Request {

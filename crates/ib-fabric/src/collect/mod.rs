@@ -20,8 +20,11 @@ use ib_umad::RequestError;
 
 use crate::topology::End;
 
+/// The response to a request, or why there is none.
+type Outcome<'a> = Result<&'a Mad, RequestError>;
+
 /// Whether an outcome shows that the node runs: a refusal is a response, too.
-fn has_responded(outcome: &Result<&Mad, RequestError>) -> bool {
+fn has_responded(outcome: &Outcome<'_>) -> bool {
     !outcome.is_err_and(RequestError::is_no_response)
 }
 

@@ -26,7 +26,7 @@ use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::agent_cache::m_key_of;
-use super::take_turns;
+use super::{Outcome, take_turns};
 use crate::Snapshot;
 use crate::hardware::{Hardware, ReadAt};
 use device::Device;
@@ -108,9 +108,7 @@ impl RegisterReader {
     /// Forgets the devices that are gone: one that comes back may have other firmware and other modules.
     fn forget_absent<V>(&mut self, snapshot: &Snapshot<V>) {
         let fabric = &snapshot.fabric;
-        let is_present = |guid: &Guid| {
-            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
-        };
+        let is_present = |guid: &Guid| fabric.is_present(*guid);
         self.devices.retain(|guid, _| is_present(guid));
         // Without a change snapshots share it.
         if !self.hardware.devices().all(is_present) {
@@ -184,23 +182,22 @@ impl QueryPlan for RegisterRun<'_> {
         None
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, at: Moment) {
         self.now = at;
         let index = tag as usize;
         let Some(item) = self.due.get_mut(index).and_then(VecDeque::pop_front) else { return };
         self.ready.push_back(index);
-        let Item { guid, what, .. } = item;
-        let device = self.devices.entry(guid).or_default();
+        let device = self.devices.entry(item.guid).or_default();
         match outcome {
             Ok(mad) => {
-                device.on_response(what);
+                device.on_response(item.what);
                 self.record(item, mad, at);
             }
             Err(RequestError::Status(status)) if vendor::status::is_final(status) => {
-                device.on_refusal(guid, what, status, Arc::make_mut(self.hardware));
+                device.on_refusal(item, status, Arc::make_mut(self.hardware));
             }
             Err(error) if error.is_no_response() && device.not_before <= at => {
-                device.on_timeout(guid, what, (at, self.until), Arc::make_mut(self.hardware));
+                device.on_timeout(item, (at, self.until), Arc::make_mut(self.hardware));
             }
             // Busy, or another refusal: it is due again in the next run.
             Err(_) => {}

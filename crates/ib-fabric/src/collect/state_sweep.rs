@@ -13,19 +13,19 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use ib_mad::Guid;
 use ib_mad::fec::{Fec, PortInfoExtended};
 use ib_mad::m_key::MKeys;
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
-use ib_mad::{Guid, Mad};
-use ib_umad::{Address, Request, RequestError};
+use ib_umad::{Address, Request};
 
 use super::agent_cache::m_key_of;
 use super::fec_modes::{FecMode, FecModeCache, link_state};
-use super::has_responded;
 use super::unresponsive::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
+use super::{Outcome, has_responded};
 use crate::snapshot::PortRead;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};
@@ -168,11 +168,8 @@ impl<'a> StateSweep<'a> {
     }
 
     /// Handles an outcome. Returns the port whose node's liveness it shows.
-    pub fn on_outcome(
-        &mut self,
-        (attribute, port): StateQuery,
-        outcome: Result<&Mad, RequestError>,
-    ) -> Option<PortIndex> {
+    pub fn on_outcome(&mut self, query: StateQuery, outcome: Outcome<'_>) -> Option<PortIndex> {
+        let (attribute, port) = query;
         let has_responded = has_responded(&outcome);
         if attribute == PortInfoExtended::ID {
             let mode = FecMode::from_outcome(outcome);

@@ -9,15 +9,15 @@ use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::reading::Raw;
 use ib_mad::smp::{self, SmInfo, SmState};
-use ib_mad::{Guid, Mad, Moment};
+use ib_mad::{Guid, Moment};
 use ib_umad::query::QueryPlan;
-use ib_umad::{Address, QueuePair, Request, RequestError};
+use ib_umad::{Address, QueuePair, Request};
 
 use super::agent_cache::{AgentCache, m_key_of};
 use super::counter_sweep::{CounterQuery, CounterSweep};
 use super::fec_modes::has_reed_solomon;
 use super::state_sweep::{StateQuery, StateSweep};
-use super::{has_responded, lids_of};
+use super::{Outcome, has_responded, lids_of};
 use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
@@ -194,7 +194,7 @@ impl QueryPlan for Sweep<'_> {
         Some((request, self.sent.len() as u64 - 1))
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, at: Moment) {
         let has_responded = has_responded(&outcome);
         self.ended = at;
         let Some(&sent) = self.sent.get(tag as usize) else { return };
@@ -271,11 +271,7 @@ impl<'a> SmSweep<'a> {
     }
 
     /// Handles an outcome. Returns the port if its node responded.
-    fn on_outcome(
-        &mut self,
-        port: PortIndex,
-        outcome: Result<&Mad, RequestError>,
-    ) -> Option<PortIndex> {
+    fn on_outcome(&mut self, port: PortIndex, outcome: Outcome<'_>) -> Option<PortIndex> {
         if let Ok(SmInfo { state, priority, act_count, .. }) = outcome.map(SmInfo::decode)
             && let Some(state) = SmState::from_discriminant(state)
         {
@@ -298,7 +294,7 @@ impl QueryPlan for SmSweep<'_> {
         next.map(|(request, port)| (request, port.0.into()))
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, _at: Moment) {
         let _ = self.on_outcome(PortIndex(tag as u32), outcome);
     }
 }

@@ -203,11 +203,7 @@ fn qsfp(first: &[u8; HALF], identity: &[u8; HALF], limits: Option<&[u8; HALF]>) 
 
 /// CMIS: temperature and voltage in the lower half, identity in upper page 0, what is measured in page 1, thresholds
 /// in page 2, the lanes in page 17.
-fn cmis(
-    first: &[u8; HALF],
-    identity: &[u8; HALF],
-    paged: Option<&[[u8; HALF]]>,
-) -> (Module, u8) {
+fn cmis(first: &[u8; HALF], identity: &[u8; HALF], paged: Option<&[[u8; HALF]]>) -> (Module, u8) {
     // Byte 212: 0xA and 0xB are passive copper, from 0xC to 0xF active copper.
     let technology = identity[at(212)];
     let is_copper = (0xa..=0xf).contains(&technology);

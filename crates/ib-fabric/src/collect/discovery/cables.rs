@@ -133,7 +133,7 @@ impl Discovery {
             self.leave_out(end.0, Some(old.other_end(end)));
         } else {
             // It came up meanwhile.
-            self.set_status(route, node, end.1, status);
+            self.set_status(route, (node, end.1), status);
         }
     }
 

@@ -16,10 +16,11 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::port_state::{PortStatus, SpeedFields, state};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
-use ib_mad::{DirectedRoute, Guid, Mad, Moment, PortNumber, device};
+use ib_mad::{DirectedRoute, Guid, Moment, PortNumber, device};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
+use super::Outcome;
 use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use crate::topology::End;
 use cables::{Cable, CableConflict, same_device};
@@ -43,6 +44,9 @@ struct NodeDraft {
     /// that responded or failed.
     early: Option<Vec<(PortNumber, PortInfo)>>,
 }
+
+/// A port of a node, by the node's index.
+type DraftPort = (usize, PortNumber);
 
 impl NodeDraft {
     fn is_switch(&self) -> bool {
@@ -163,12 +167,7 @@ impl Discovery {
         }
     }
 
-    fn handle_node(
-        &mut self,
-        route: DirectedRoute,
-        from: Option<(usize, PortNumber)>,
-        info: NodeInfo,
-    ) {
+    fn handle_node(&mut self, route: DirectedRoute, from: Option<DraftPort>, info: NodeInfo) {
         let Some(identity) = info.identity() else {
             let (guid, kind) = (info.node_guid, info.node_type);
             self.gap(route, format!("node {guid} has unknown node type {kind}: ignored"));
@@ -241,7 +240,7 @@ impl Discovery {
         }
         if !draft.is_switch() || port == 0 {
             draft.found.identity.reports_fec |= info.reports_fec();
-            self.set_status(route, node, port, info.status(info.speed_fields()));
+            self.set_status(route, (node, port), info.status(info.speed_fields()));
             if self.nodes[node].is_switch() {
                 self.set_speed_fields(route, node, info.speed_fields());
             }
@@ -249,7 +248,7 @@ impl Discovery {
             early.push((port, info));
         } else {
             let status = info.status(draft.found.identity.speed_fields);
-            self.set_status(route, node, port, status);
+            self.set_status(route, (node, port), status);
         }
     }
 
@@ -257,18 +256,12 @@ impl Discovery {
         let draft = &mut self.nodes[node];
         draft.found.identity.speed_fields = fields;
         for (port, info) in draft.early.take().unwrap_or_default() {
-            self.set_status(route, node, port, info.status(fields));
+            self.set_status(route, (node, port), info.status(fields));
         }
     }
 
     /// Records the state of a port, and queries its neighbor.
-    fn set_status(
-        &mut self,
-        route: DirectedRoute,
-        node: usize,
-        port: PortNumber,
-        status: PortStatus,
-    ) {
+    fn set_status(&mut self, route: DirectedRoute, (node, port): DraftPort, status: PortStatus) {
         let draft = &mut self.nodes[node];
         let end = draft.end(port);
         match draft.found.ports.iter_mut().find(|found| found.number == port) {
@@ -331,7 +324,7 @@ impl QueryPlan for Discovery {
         None
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, _at: Moment) {
         let Some(&step) = self.steps.get(tag as usize) else { return };
         let mad = match outcome {
             Ok(mad) => mad,

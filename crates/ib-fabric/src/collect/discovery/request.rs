@@ -6,7 +6,7 @@ use ib_mad::smp;
 use ib_mad::{DirectedRoute, Guid, PortNumber, Query};
 use ib_umad::RequestError;
 
-use super::Discovery;
+use super::{Discovery, DraftPort};
 use crate::topology::End;
 
 /// Number of unresponsive neighbors in one discovery after which the others are deferred to later ones, if
@@ -24,7 +24,7 @@ pub(super) struct Step {
 pub(super) enum DiscoveryRequest {
     // NodeInfo. `from` is the port from which the route leaves the known part of the fabric; with `verify`
     // the other end was found already, but it may be another node with the same GUID.
-    Node { from: Option<(usize, PortNumber)>, verify: bool },
+    Node { from: Option<DraftPort>, verify: bool },
     Description { node: usize },
     Switch { node: usize },
     Port { node: usize, port: PortNumber },

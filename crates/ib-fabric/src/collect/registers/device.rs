@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ib_mad::register::RegisterQuery;
 use ib_mad::vendor::{self, GeneralInfo};
-use ib_mad::{Guid, Moment, PortNumber};
+use ib_mad::{Moment, PortNumber};
 
+use super::Item;
 use crate::hardware::Hardware;
 
 /// How long a register is not requested again after its device did not respond to it twice; each further time twice
@@ -73,46 +74,38 @@ impl Device {
     }
 
     /// The device responded that it does not support a register, or this port of it.
-    pub fn on_refusal(
-        &mut self,
-        guid: Guid,
-        what: Option<RegisterQuery>,
-        status: u16,
-        hardware: &mut Hardware,
-    ) {
+    pub fn on_refusal(&mut self, item: Item, status: u16, hardware: &mut Hardware) {
+        let what = item.what;
         // A bad parameter may be the port: an internal one, or one without a module.
         let is_of_port = status & 0xff == vendor::status::BAD_PARAMETER;
         let port = what.and_then(RegisterQuery::port).filter(|_| is_of_port);
         self.refused.insert((kind(what), port));
-        match what {
-            Some(query) => hardware.forget(guid, query, port),
-            None => hardware.retain(|node| *node != guid),
-        }
+        let scope = port.map_or(Scope::Kind(kind(what)), |port| Scope::Port(kind(what), port));
+        forget(hardware, item, scope);
     }
 
     /// The device did not respond, in a run that ends at a moment. A first timeout may be a lost MAD; what does not
     /// respond twice is paused, and forgotten: it is out of date by then.
     pub fn on_timeout(
         &mut self,
-        guid: Guid,
-        what: Option<RegisterQuery>,
+        item: Item,
         (at, until): (Moment, Moment),
         hardware: &mut Hardware,
     ) {
         self.not_before = until;
-        for scope in scopes(what) {
+        for scope in scopes(item.what) {
             let backoff = self.backoffs.entry(scope).or_default();
             backoff.timeouts += 1;
             let Some(earlier) = backoff.timeouts.checked_sub(2) else { return };
             let pause = MIN_PAUSE * 2u32.saturating_pow(earlier.min(16));
             backoff.until = at + pause.min(MAX_PAUSE);
-            forget(hardware, guid, what, scope);
+            forget(hardware, item, scope);
         }
     }
 }
 
 /// Forgets what was reported.
-fn forget(hardware: &mut Hardware, guid: Guid, what: Option<RegisterQuery>, scope: Scope) {
+fn forget(hardware: &mut Hardware, Item { guid, what, .. }: Item, scope: Scope) {
     match (what, scope) {
         (Some(query), Scope::Port(_, port)) => hardware.forget(guid, query, Some(port)),
         (Some(query), Scope::Kind(_)) => hardware.forget(guid, query, None),
