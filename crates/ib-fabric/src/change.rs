@@ -81,9 +81,7 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
             }
         }
     }
-    let peer = |fabric: &Fabric, end: End| {
-        Some(fabric.end(fabric.port(fabric.find(end)?).connected_peer()?))
-    };
+    let peer = |fabric: &Fabric, end: End| fabric.port(fabric.find(end)?).connected_peer();
     for (here, there, change) in [
         (before, after, FabricChange::LinkDisappeared as fn(_, _) -> _),
         (after, before, FabricChange::LinkAppeared),
@@ -100,8 +98,7 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
         let end = after.end(port);
         let Some(old) = before.find(end) else { continue };
         if let (Some(from), Some(to)) = (peer(before, end), peer(after, end))
-            && from != to
-            && let (Some(from), Some(to)) = (before.find(from), after.find(to))
+            && before.end(from) != after.end(to)
         {
             changes.push(FabricChange::LinkMoved {
                 port: PortName::new(after, port),

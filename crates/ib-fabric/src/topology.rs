@@ -207,8 +207,7 @@ impl Fabric {
     /// Whether another fabric has the same ports with the same indexes.
     pub fn has_same_layout(&self, other: &Fabric) -> bool {
         let layout = |node: &Node| (node.identity.guid, node.first_port, node.port_slots);
-        self.nodes.len() == other.nodes.len()
-            && self.nodes.iter().map(layout).eq(other.nodes.iter().map(layout))
+        self.nodes.iter().map(layout).eq(other.nodes.iter().map(layout))
     }
 
     /// A port's GUID and number.

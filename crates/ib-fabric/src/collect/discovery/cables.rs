@@ -96,8 +96,7 @@ impl Discovery {
         let own_route = self.nodes[node].route;
         match new {
             None if is_confirmed => {
-                let port = DiscoveryRequest::RecheckPort { conflict: index, port: end.1 };
-                self.query(own_route, port);
+                self.query(own_route, DiscoveryRequest::RecheckPort { conflict: index });
             }
             None => {}
             Some(new) if !is_confirmed => {

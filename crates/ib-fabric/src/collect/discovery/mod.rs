@@ -337,7 +337,7 @@ impl QueryPlan for Discovery {
             DiscoveryRequest::Recheck { conflict } => {
                 self.handle_recheck(conflict, Some(NodeInfo::decode(mad)));
             }
-            DiscoveryRequest::RecheckPort { conflict, .. } => {
+            DiscoveryRequest::RecheckPort { conflict } => {
                 self.handle_recheck_port(step.route, conflict, &PortInfo::decode(mad));
             }
             DiscoveryRequest::Description { node } => {

@@ -33,7 +33,7 @@ pub(super) enum DiscoveryRequest {
     // NodeInfo again, of the far end of a conflicting link.
     Recheck { conflict: usize },
     // PortInfo again, of a conflicting port without a link.
-    RecheckPort { conflict: usize, port: PortNumber },
+    RecheckPort { conflict: usize },
 }
 
 impl Discovery {
@@ -74,8 +74,9 @@ impl Discovery {
                     if self.is_linked(&old) { self.key_of(old.far) } else { self.keys.common };
                 (smp::node_info(), key)
             }
-            DiscoveryRequest::RecheckPort { conflict, port } => {
-                (smp::port_info(port), self.key_of(self.conflicts[conflict].end))
+            DiscoveryRequest::RecheckPort { conflict } => {
+                let end = self.conflicts[conflict].end;
+                (smp::port_info(end.1), self.key_of(end))
             }
         };
         query.with_m_key(key)
