@@ -43,7 +43,7 @@ pub fn names(bytes: &[u8]) {
     assert!(!description.contains(char::is_control), "{description:?}");
     let Ok(text) = str::from_utf8(bytes) else { return };
     match NodeNameMap::parse(text) {
-        Ok(names) => assert!(names.len() <= text.lines().count()),
+        Ok(names) => assert!(names.0.len() <= text.lines().count()),
         Err(errors) => {
             for error in &errors {
                 assert!(error.line >= 1 && error.line <= text.lines().count());

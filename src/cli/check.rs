@@ -132,7 +132,7 @@ pub fn inspect_site_file(
     path: &Path,
 ) -> Result<(usize, Vec<String>), ConfigError> {
     match kind {
-        SiteFileKind::NodeNameMap => names_in(path).map(|names| (names.len(), Vec::new())),
+        SiteFileKind::NodeNameMap => names_in(path).map(|names| (names.0.len(), Vec::new())),
         SiteFileKind::MKey | SiteFileKind::VsKey => {
             keys_in(kind, path).map(|file| (file.keys.len(), file.warnings))
         }

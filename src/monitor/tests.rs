@@ -346,7 +346,7 @@ fn invalid_name_map_is_refused_at_start() {
     let error = Monitor::new(settings, None, shared, 0, Arc::default()).err().unwrap().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
-    assert_eq!(names_in(file.path()).unwrap().len(), 1, "text that is not UTF-8 is accepted");
+    assert_eq!(names_in(file.path()).unwrap().0.len(), 1, "text that is not UTF-8 is accepted");
 }
 
 /// Puts a pipe in place of a file: to open it as a file blocks until there is a writer.

@@ -25,7 +25,7 @@ use super::topology::Node;
 /// As in infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is ignored, and the
 /// first of several names wins. GUIDs are hexadecimal, with or without `0x`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeNameMap(HashMap<Guid, String>);
+pub struct NodeNameMap(pub HashMap<Guid, String>);
 
 /// How nodes and their hosts are named.
 #[derive(Clone, Debug, Default)]
@@ -78,16 +78,6 @@ impl NodeNameMap {
     /// The name of a node.
     pub fn get(&self, guid: Guid) -> Option<&str> {
         self.0.get(&guid).map(String::as_str)
-    }
-
-    /// Number of named nodes.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether no node has a name.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -201,7 +191,7 @@ mod tests {
             "0x5 plain name # and more\n",
         ))
         .unwrap();
-        assert_eq!(names.len(), 3);
+        assert_eq!(names.0.len(), 3);
         assert_eq!(names.get(Guid(0x2_c902_0000_0001)), Some("rack 12, leaf #3"));
         assert_eq!(names.get(Guid(0x2_c902_0000_0002)), Some("spine"));
         assert_eq!(names.get(Guid(3)), None);
