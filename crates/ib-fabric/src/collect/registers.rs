@@ -205,6 +205,11 @@ impl QueryPlan for RegisterRun<'_> {
     }
 }
 
+/// A report as a field of [`Hardware`] holds it: itself, boxed or shared.
+fn read<T, R: From<ReadAt<T>>>(value: T, at: Moment) -> Option<R> {
+    Some(ReadAt { value, at }.into())
+}
+
 impl RegisterRun<'_> {
     fn record(&mut self, item: Item, mad: &Mad, at: Moment) {
         let Item { guid, what, link_downs, .. } = item;
@@ -212,24 +217,19 @@ impl RegisterRun<'_> {
         if let Some(number) = what.and_then(RegisterQuery::port) {
             let port = hardware.port_mut((guid, number));
             match what {
-                Some(RegisterQuery::Module(_)) => {
-                    port.module = Some(Arc::new(ReadAt { value: Module::decode(mad), at }));
-                }
+                Some(RegisterQuery::Module(_)) => port.module = read(Module::decode(mad), at),
                 Some(RegisterQuery::FecHistogram(_)) => {
-                    let value = FecHistogram::decode(mad);
-                    port.fec_histogram = Some(Box::new(ReadAt { value, at }));
+                    port.fec_histogram = read(FecHistogram::decode(mad), at);
                 }
                 Some(RegisterQuery::LinkDown(_)) => {
-                    port.link_down = Some(Box::new(ReadAt { value: LinkDown::decode(mad), at }));
+                    port.link_down = read(LinkDown::decode(mad), at);
                     port.link_downs = link_downs;
                 }
                 Some(RegisterQuery::Troubleshooting(_)) => {
-                    let value = Troubleshooting::decode(mad).code;
-                    port.trouble = Some(Box::new(ReadAt { value, at }));
+                    port.trouble = read(Troubleshooting::decode(mad).code, at);
                 }
                 _ => {
-                    port.physical =
-                        Some(Arc::new(ReadAt { value: PhysicalStatistics::decode(mad), at }));
+                    port.physical = read(PhysicalStatistics::decode(mad), at);
                     // It has a link.
                     port.trouble = None;
                 }
@@ -238,18 +238,16 @@ impl RegisterRun<'_> {
         }
         let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
         match what {
-            None => node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at }),
+            None => node.general = read(GeneralInfo::decode(mad), at),
             Some(RegisterQuery::Fans) => {
                 let fans = Fans::decode(mad);
                 node.fan_speeds.retain(|fan, _| fans.present >> fan & 1 == 1);
-                node.fans = Some(ReadAt { value: fans, at });
+                node.fans = read(fans, at);
             }
             Some(RegisterQuery::FanSpeed(fan)) => {
                 node.fan_speeds.insert(fan, ReadAt { value: FanSpeed::decode(mad).rpm, at });
             }
-            Some(RegisterQuery::FanLimits) => {
-                node.fan_limits = Some(ReadAt { value: FanLimits::decode(mad), at });
-            }
+            Some(RegisterQuery::FanLimits) => node.fan_limits = read(FanLimits::decode(mad), at),
             Some(RegisterQuery::Temperatures { first, count }) => {
                 let last = first.saturating_add(count.into());
                 node.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
@@ -259,12 +257,11 @@ impl RegisterRun<'_> {
                     .extend(known.map(|(sensor, value)| (sensor, ReadAt { value, at })));
             }
             Some(RegisterQuery::PowerSupplies) => {
-                let value = PowerSupplies::decode(mad);
-                node.power_supplies = Some(Box::new(ReadAt { value, at }));
+                node.power_supplies = read(PowerSupplies::decode(mad), at);
             }
             Some(_) => {
                 let degrees = celsius(Temperature::decode(mad).degrees);
-                node.temperature = degrees.map(|value| ReadAt { value, at });
+                node.temperature = degrees.and_then(|degrees| read(degrees, at));
             }
         }
     }
