@@ -7,7 +7,6 @@
 //! If all files of a directory failed, as with a PMA that does not respond, one of them is read as a probe
 //! once its backoff is over, another one each time, and the others only if the probe succeeds.
 
-use std::ffi::CString;
 use std::io;
 use std::time::Duration;
 
@@ -45,16 +44,15 @@ impl Backoff {
 
 #[derive(Debug)]
 pub(super) struct BackoffFile {
-    name: CString,
+    pub name: Box<str>,
     backoff: Backoff,
     has_succeeded: bool,
 }
 
 impl BackoffFile {
-    /// A file that has not been read yet; `None` if `name` cannot be the name of a file.
-    pub(super) fn new(name: &str) -> Option<Self> {
-        let name = CString::new(name).ok()?;
-        Some(BackoffFile { name, backoff: Backoff::default(), has_succeeded: false })
+    /// A file that has not been read yet.
+    pub(super) fn new(name: &str) -> Self {
+        BackoffFile { name: name.into(), backoff: Backoff::default(), has_succeeded: false }
     }
 
     /// Reads and parses the file; `None` if that fails, or while it is backing off. The error is the kernel's.
@@ -109,9 +107,8 @@ impl<K: Copy> Counters<K> {
     /// Lists the files of a directory; `key` returns the key of a file, or `None` to skip it.
     pub(super) fn open(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
         let names = directory.names().unwrap_or_default();
-        let files =
-            names.iter().filter_map(|name| Some((key(name)?, BackoffFile::new(name)?))).collect();
-        Counters { directory, files, failed_probes: 0 }
+        let files = names.iter().filter_map(|name| Some((key(name)?, BackoffFile::new(name))));
+        Counters { files: files.collect(), directory, failed_probes: 0 }
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = K> {
@@ -250,7 +247,7 @@ mod tests {
     fn failed_file_is_not_read_until_backoff_is_over() {
         let dir = tempfile::tempdir().unwrap();
         let (path, open) = (dir.path().join("rate"), Directory::open(dir.path()).unwrap());
-        let mut file = BackoffFile::new("rate").unwrap();
+        let mut file = BackoffFile::new("rate");
         let mut read = |seconds| {
             let now = Moment::default() + Duration::from_secs(seconds);
             let attempt = Attempt { now, error_backoff: Duration::from_secs(60) };

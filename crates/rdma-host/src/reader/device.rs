@@ -80,7 +80,7 @@ impl DeviceReader {
     pub(super) fn refresh(&mut self) {
         self.info_expires = Moment::default();
         let states = self.ports.iter_mut().flat_map(|port| &mut port.state);
-        states.for_each(|(_, file)| file.reset_backoff());
+        states.for_each(BackoffFile::reset_backoff);
     }
 
     /// Reads the device. The error says that it has been removed.
@@ -149,7 +149,7 @@ impl DeviceReader {
 struct PortReader {
     number: PortNumber,
     directory: Directory,
-    state: Vec<(&'static str, BackoffFile)>,
+    state: Vec<BackoffFile>,
     /// Of `counters_ext`, the 64-bit ones of mlx4 in old kernels, and of `counters`.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
@@ -177,8 +177,7 @@ impl PortReader {
             counters.push(found);
         }
         let is_there = |file: &&str| names.iter().any(|name| name == file);
-        let state = STATE_FILES.into_iter().filter(is_there);
-        let state = state.filter_map(|file| Some((file, BackoffFile::new(file)?))).collect();
+        let state = STATE_FILES.into_iter().filter(is_there).map(BackoffFile::new).collect();
         let (hw, cm, netdevs) = (HwReader::open(&directory), Vec::new(), Vec::new());
         Some(PortReader { number, directory, state, counters, hw, cm, netdevs })
     }
@@ -214,8 +213,8 @@ impl PortReader {
         attempt: Attempt,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        let file = self.state.iter_mut().find(|(of, _)| *of == name);
-        file.map_or(Ok(None), |(_, file)| file.read(&self.directory, attempt, parse))
+        let file = self.state.iter_mut().find(|file| *file.name == *name);
+        file.map_or(Ok(None), |file| file.read(&self.directory, attempt, parse))
     }
 
     /// Reads the port, and returns whether its device may have been removed. What cannot be read is `None`.
@@ -269,7 +268,7 @@ impl PortReader {
         let hw = self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
         let cm: usize = self.cm.iter().map(Counters::failed).sum();
         let counters: usize = self.counters.iter().map(Counters::failed).sum();
-        counters + hw + cm + self.state.iter().filter(|(_, file)| file.has_failed()).count()
+        counters + hw + cm + self.state.iter().filter(|file| file.has_failed()).count()
     }
 }
 

@@ -2,7 +2,6 @@
 //! (kernel: Documentation/hwmon/sysfs-interface.rst). mlx5 has those of the ASIC and of modules since Linux 6.7, bnxt_en
 //! and ice those of the ASIC.
 
-use std::ffi::CString;
 use std::time::Duration;
 
 use ib_mad::Moment;
@@ -43,8 +42,8 @@ fn read(device: &Directory) -> Vec<Sensor> {
     for monitor in monitors {
         for number in 1..=MAX_SENSORS {
             let celsius = |name: &str| {
-                let file = CString::new(format!("temp{number}_{name}")).ok()?;
-                let millidegrees = monitor.read(&file, |text| text.parse::<i32>().ok()).ok()??;
+                let millidegrees: i32 =
+                    monitor.text(&format!("temp{number}_{name}")).parse().ok()?;
                 Some(f64::from(millidegrees) / 1_000.0)
             };
             let Some(temperature) = celsius("input") else { continue };

@@ -126,14 +126,13 @@ impl NetdevReader {
     }
 
     pub(super) fn read(&mut self, attempt: Attempt) -> Netdev {
-        let text = |name| self.directory.read(name, str::to_owned).ok();
-        let mode = text(c"mode").filter(|_| self.is_ipoib);
-        let carrier_changes = text(c"carrier_changes").and_then(|text| text.parse().ok());
+        let text = |name| self.directory.text(name);
+        let carrier_changes = text("carrier_changes").parse().ok();
         Netdev {
             name: Arc::clone(&self.name),
-            ipoib: mode.and_then(|mode| IpoibMode::from_label(&mode)),
-            operstate: text(c"operstate").unwrap_or_default(),
-            mtu: text(c"mtu").and_then(|text| text.parse().ok()),
+            ipoib: IpoibMode::from_label(&text("mode")).filter(|_| self.is_ipoib),
+            operstate: text("operstate"),
+            mtu: text("mtu").parse().ok(),
             carrier_changes,
             ethernet: self.ethernet.as_mut().map(|it| it.read(attempt)).unwrap_or_default(),
             module: self.module.as_mut().and_then(|it| it.read(attempt, carrier_changes)),

@@ -6,7 +6,7 @@
 //! when the device is removed, its files are not found any more.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -76,7 +76,7 @@ impl Directory {
     }
 
     /// Reads a file, and parses its value without the blanks around it.
-    pub(crate) fn read<T>(&self, name: &CStr, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
+    pub(crate) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
         // NONBLOCK: to open a FIFO must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
@@ -88,8 +88,7 @@ impl Directory {
 
     /// Reads a file; empty if it is missing or cannot be read.
     pub fn text(&self, name: &str) -> String {
-        let text = CString::new(name).ok().and_then(|name| self.read(&name, str::to_owned).ok());
-        text.unwrap_or_default()
+        self.read(name, str::to_owned).unwrap_or_default()
     }
 
     /// The last part of a symbolic link's target: `mlx5_core` for `driver`, a link to `…/drivers/mlx5_core`.

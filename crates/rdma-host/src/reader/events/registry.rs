@@ -13,6 +13,8 @@ use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 
+use crate::reader::sysfs::Directory;
+
 /// The first pause before opening a device is retried; each one after is twice as long. udev sets the permissions
 /// of a new node shortly after the kernel's uevent, and much later on a host that boots.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -259,16 +261,12 @@ fn is_transient(error: &io::Error) -> bool {
 
 /// The nodes and their devices. A node whose device cannot be read (ENODEV) is being removed.
 fn nodes_below(class: &Path) -> io::Result<BTreeMap<String, String>> {
-    let mut nodes = BTreeMap::new();
-    for entry in std::fs::read_dir(class)? {
-        let entry = entry?;
-        if let (Ok(name), Ok(device)) =
-            (entry.file_name().into_string(), std::fs::read_to_string(entry.path().join("ibdev")))
-        {
-            nodes.insert(name, device.trim().to_owned());
-        }
-    }
-    Ok(nodes)
+    let class = Directory::open(class)?;
+    let node = |name: String| {
+        let device = class.open_below(&name).ok()?.read("ibdev", str::to_owned).ok()?;
+        Some((name, device))
+    };
+    Ok(class.names()?.into_iter().filter_map(node).collect())
 }
 
 #[cfg(test)]
