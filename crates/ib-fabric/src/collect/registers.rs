@@ -92,12 +92,7 @@ impl RegisterReader {
     }
 
     /// A run over what is due now, which sends no request after `until`.
-    pub fn begin<'a, V>(
-        &'a mut self,
-        snapshot: &'a Snapshot<V>,
-        now: Moment,
-        until: Moment,
-    ) -> RegisterRun<'a> {
+    pub fn begin(&mut self, snapshot: &Snapshot, now: Moment, until: Moment) -> RegisterRun<'_> {
         self.forget_absent(snapshot);
         let due = self.due(snapshot, now);
         let ready = (0..due.len()).collect();
@@ -106,7 +101,7 @@ impl RegisterReader {
     }
 
     /// Forgets the devices that are gone: one that comes back may have other firmware and other modules.
-    fn forget_absent<V>(&mut self, snapshot: &Snapshot<V>) {
+    fn forget_absent(&mut self, snapshot: &Snapshot) {
         let fabric = &snapshot.fabric;
         let is_present = |guid: &Guid| fabric.is_present(*guid);
         self.devices.retain(|guid, _| is_present(guid));
@@ -117,7 +112,7 @@ impl RegisterReader {
     }
 
     /// The requests that are due, by device.
-    fn due<V>(&self, snapshot: &Snapshot<V>, now: Moment) -> Vec<VecDeque<Item>> {
+    fn due(&self, snapshot: &Snapshot, now: Moment) -> Vec<VecDeque<Item>> {
         let fabric = &snapshot.fabric;
         let mut by_device = Vec::new();
         for node in fabric.node_indexes() {

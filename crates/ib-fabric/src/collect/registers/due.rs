@@ -13,9 +13,9 @@ use crate::hardware::NodeHardware;
 use crate::{NodeIndex, PortIndex, Snapshot};
 
 /// The requests to a device that are due.
-pub(super) fn of_device<V>(
+pub(super) fn of_device(
     reader: &RegisterReader,
-    snapshot: &Snapshot<V>,
+    snapshot: &Snapshot,
     node: NodeIndex,
     now: Moment,
 ) -> VecDeque<Item> {
@@ -44,15 +44,15 @@ pub(super) fn of_device<V>(
     due.items
 }
 
-struct Due<'a, V> {
+struct Due<'a> {
     reader: &'a RegisterReader,
-    snapshot: &'a Snapshot<V>,
+    snapshot: &'a Snapshot,
     guid: Guid,
     now: Moment,
     items: VecDeque<Item>,
 }
 
-impl<V> Due<'_, V> {
+impl Due<'_> {
     fn push(&mut self, port: PortIndex, what: Option<RegisterQuery>) {
         let (fabric, device) = (&self.snapshot.fabric, self.reader.devices.get(&self.guid));
         let Some(lid) = fabric.lid_of(port) else { return };
