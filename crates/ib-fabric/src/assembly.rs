@@ -94,29 +94,29 @@ impl Fabric {
             let node = Node { identity, name, host, presence, last_found, first_port, port_slots };
             entries.push((node, ports));
         };
-        if let Some((previous, forget_before)) = previous {
-            let hidden = previous.keep_hidden(&mut found);
-            found.keep_known(previous);
-            let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
-            let statuses = found.nodes.iter().flat_map(|node| &node.ports);
-            let lids: HashSet<Lid> = statuses.filter_map(|it| Some(it.status?.lid)).collect();
-            let gone = |node: &&Node| !here.contains(&node.identity.guid);
-            let known = |node: &&Node| node.last_found >= forget_before;
-            let nodes = previous.node_indexes().map(|index| (index, previous.node(index)));
-            for (index, node) in nodes.filter(|(_, node)| gone(node) && known(node)) {
-                let ports = previous.ports_of(index).map(|port| previous.to_discovered(port));
-                let (identity, ports) = (node.identity.clone(), ports.collect());
-                let mut old = DiscoveredNode { identity, ports };
-                // Its LID may belong to another node now.
-                for status in old.ports.iter_mut().filter_map(|port| port.status.as_mut()) {
-                    if status.lid.is_unicast() && lids.contains(&status.lid) {
-                        status.lid = Lid::default();
-                    }
+        let nothing = Fabric::default();
+        let (previous, forget_before) = previous.unwrap_or((&nothing, now));
+        let hidden = previous.keep_hidden(&mut found);
+        found.keep_known(previous);
+        let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
+        let statuses = found.nodes.iter().flat_map(|node| &node.ports);
+        let lids: HashSet<Lid> = statuses.filter_map(|it| Some(it.status?.lid)).collect();
+        let gone = |node: &&Node| !here.contains(&node.identity.guid);
+        let known = |node: &&Node| node.last_found >= forget_before;
+        let nodes = previous.node_indexes().map(|index| (index, previous.node(index)));
+        for (index, node) in nodes.filter(|(_, node)| gone(node) && known(node)) {
+            let ports = previous.ports_of(index).map(|port| previous.to_discovered(port));
+            let (identity, ports) = (node.identity.clone(), ports.collect());
+            let mut old = DiscoveredNode { identity, ports };
+            // Its LID may belong to another node now.
+            for status in old.ports.iter_mut().filter_map(|port| port.status.as_mut()) {
+                if status.lid.is_unicast() && lids.contains(&status.lid) {
+                    status.lid = Lid::default();
                 }
-                let hidden = hidden.contains(&node.identity.guid);
-                let presence = if hidden { Presence::Hidden } else { Presence::Absent };
-                add(old, node.last_found, presence);
             }
+            let hidden = hidden.contains(&node.identity.guid);
+            let presence = if hidden { Presence::Hidden } else { Presence::Absent };
+            add(old, node.last_found, presence);
         }
         found.nodes.into_iter().for_each(|node| add(node, now, Presence::Found));
         entries.sort_by_key(|(node, _)| node.identity.guid);
@@ -124,7 +124,6 @@ impl Fabric {
         let (mut nodes, ports): (Vec<Node>, Vec<_>) = entries.into_iter().unzip();
         if !found.is_one_host {
             make_unique(&mut nodes, |guid| {
-                let (previous, _) = previous?;
                 Some(&*previous.node(previous.node_by_guid(guid)?).name)
             });
         }
@@ -138,15 +137,13 @@ impl Fabric {
                 fabric.join(a, b, true);
             }
         }
-        if let Some((previous, _)) = previous {
-            for Link(a, b) in previous.links() {
-                let ends = (fabric.find(previous.end(a)), fabric.find(previous.end(b)));
-                if let (Some(a), Some(b)) = ends
-                    && fabric.port(a).peer.is_none()
-                    && fabric.port(b).peer.is_none()
-                {
-                    fabric.join(a, b, false);
-                }
+        for Link(a, b) in previous.links() {
+            let ends = (fabric.find(previous.end(a)), fabric.find(previous.end(b)));
+            if let (Some(a), Some(b)) = ends
+                && fabric.port(a).peer.is_none()
+                && fabric.port(b).peer.is_none()
+            {
+                fabric.join(a, b, false);
             }
         }
         fabric
