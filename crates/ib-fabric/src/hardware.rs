@@ -33,7 +33,7 @@ pub struct Hardware {
     pub nodes: HashMap<Guid, Arc<NodeHardware>>,
     /// By device: all of it is copied once per sweep, and has three copies at times. By port it would take 3.3 MB of
     /// 60,000 ports.
-    ports: HashMap<Guid, DevicePorts>,
+    pub(crate) ports: HashMap<Guid, DevicePorts>,
     /// Whether errors by lane and histograms of FEC are of interest.
     pub has_lanes: bool,
 }

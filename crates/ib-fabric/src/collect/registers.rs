@@ -201,8 +201,8 @@ impl QueryPlan for RegisterRun<'_> {
 }
 
 /// A report as a field of [`Hardware`] holds it: itself, boxed or shared.
-fn read<T, R: From<ReadAt<T>>>(value: T, at: Moment) -> Option<R> {
-    Some(ReadAt { value, at }.into())
+fn read<T, R: From<ReadAt<T>>>(value: T, at: Moment) -> R {
+    ReadAt { value, at }.into()
 }
 
 impl RegisterRun<'_> {
@@ -212,19 +212,19 @@ impl RegisterRun<'_> {
         if let Some(number) = what.and_then(RegisterQuery::port) {
             let port = hardware.port_mut((guid, number));
             match what {
-                Some(RegisterQuery::Module(_)) => port.module = read(Module::decode(mad), at),
+                Some(RegisterQuery::Module(_)) => port.module = Some(read(Module::decode(mad), at)),
                 Some(RegisterQuery::FecHistogram(_)) => {
-                    port.fec_histogram = read(FecHistogram::decode(mad), at);
+                    port.fec_histogram = Some(read(FecHistogram::decode(mad), at));
                 }
                 Some(RegisterQuery::LinkDown(_)) => {
-                    port.link_down = read(LinkDown::decode(mad), at);
+                    port.link_down = Some(read(LinkDown::decode(mad), at));
                     port.link_downs = link_downs;
                 }
                 Some(RegisterQuery::Troubleshooting(_)) => {
-                    port.trouble = read(Troubleshooting::decode(mad).code, at);
+                    port.trouble = Some(read(Troubleshooting::decode(mad).code, at));
                 }
                 _ => {
-                    port.physical = read(PhysicalStatistics::decode(mad), at);
+                    port.physical = Some(read(PhysicalStatistics::decode(mad), at));
                     // It has a link.
                     port.trouble = None;
                 }
@@ -233,16 +233,18 @@ impl RegisterRun<'_> {
         }
         let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
         match what {
-            None => node.general = read(GeneralInfo::decode(mad), at),
+            None => node.general = Some(read(GeneralInfo::decode(mad), at)),
             Some(RegisterQuery::Fans) => {
                 let fans = Fans::decode(mad);
                 node.fan_speeds.retain(|fan, _| fans.present >> fan & 1 == 1);
-                node.fans = read(fans, at);
+                node.fans = Some(read(fans, at));
             }
             Some(RegisterQuery::FanSpeed(fan)) => {
                 node.fan_speeds.insert(fan, ReadAt { value: FanSpeed::decode(mad).rpm, at });
             }
-            Some(RegisterQuery::FanLimits) => node.fan_limits = read(FanLimits::decode(mad), at),
+            Some(RegisterQuery::FanLimits) => {
+                node.fan_limits = Some(read(FanLimits::decode(mad), at));
+            }
             Some(RegisterQuery::Temperatures { first, count }) => {
                 let last = first.saturating_add(count.into());
                 node.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
@@ -252,11 +254,11 @@ impl RegisterRun<'_> {
                     .extend(known.map(|(sensor, value)| (sensor, ReadAt { value, at })));
             }
             Some(RegisterQuery::PowerSupplies) => {
-                node.power_supplies = read(PowerSupplies::decode(mad), at);
+                node.power_supplies = Some(read(PowerSupplies::decode(mad), at));
             }
             Some(_) => {
                 let degrees = celsius(Temperature::decode(mad).degrees);
-                node.temperature = degrees.and_then(|degrees| read(degrees, at));
+                node.temperature = degrees.map(|degrees| read(degrees, at));
             }
         }
     }

@@ -263,7 +263,7 @@ impl<'a> SmSweep<'a> {
         SmSweep { fabric, queue, managers: Vec::new(), keys }
     }
 
-    fn poll_request(&mut self) -> Option<(Request, PortIndex)> {
+    pub(super) fn poll_request(&mut self) -> Option<(Request, PortIndex)> {
         let port = self.queue.pop_front()?;
         let to = Address::Lid(self.fabric.lid_of(port)?);
         let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
