@@ -7,6 +7,8 @@ use ib_mad::counter::{COUNT, TABLE};
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Reading};
 
+use crate::text;
+
 /// The values of a port's counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters(BTreeMap<Counter, Field>);
@@ -66,25 +68,16 @@ pub fn by_name(name: &str) -> Option<(Counter, bool)> {
 
 /// A value as tools write it; `None` for what a device does not support: NA, N/A, -1, and two below 2^64.
 pub fn value(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let value = match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-        None => text.parse().ok()?,
-    };
-    (value < u64::MAX - 1).then_some(value)
+    text::number(text).filter(|value| *value < u64::MAX - 1)
 }
 
 impl Counters {
-    /// Adds a value.
-    pub fn set(&mut self, counter: Counter, is_wide: bool, value: u64) {
-        let field = self.0.entry(counter).or_default();
-        *(if is_wide { &mut field.wide } else { &mut field.narrow }) = Some(value);
-    }
-
     /// Adds a value by the name of its field; a name that is not known is ignored.
     pub fn set_by_name(&mut self, name: &str, is_wide: bool, text: &str) {
         if let Some(((counter, is_wide_name), value)) = by_name(name).zip(value(text)) {
-            self.set(counter, is_wide || is_wide_name, value);
+            let field = self.0.entry(counter).or_default();
+            let is_wide = is_wide || is_wide_name;
+            *(if is_wide { &mut field.wide } else { &mut field.narrow }) = Some(value);
         }
     }
 
@@ -109,9 +102,10 @@ impl Counters {
             (Some(wide), narrow) if wide > 0 || narrow.unwrap_or(0) == 0 => {
                 Some((*counter, wide, false))
             }
-            (_, Some(narrow)) => Some((*counter, narrow, counter.may_be_saturated(narrow))),
-            (Some(wide), None) => Some((*counter, wide, false)),
-            (None, None) => None,
+            (_, narrow) => {
+                let narrow = narrow?;
+                Some((*counter, narrow, counter.may_be_saturated(narrow)))
+            }
         })
     }
 

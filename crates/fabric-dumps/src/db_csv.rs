@@ -7,12 +7,11 @@ use std::collections::HashMap;
 
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Width;
-use ib_mad::register::Module;
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, PortNumber};
 
 use crate::contents::{Contents, PortKey, PortRecord};
-use crate::modules::ModuleText;
+use crate::modules::{ModuleText, ascii};
 use crate::{Problem, text};
 
 /// A section: its name, the line of its header, and its lines.
@@ -26,14 +25,13 @@ struct Section<'a> {
 struct Row<'a> {
     columns: &'a HashMap<String, usize>,
     cells: &'a csv::StringRecord,
-    line: usize,
 }
 
 /// Reads all sections that are known.
 pub fn parse(text: &str) -> Result<Contents, Problem> {
     let mut found = Contents { is_topology: true, ..Contents::default() };
     for section in sections(text)? {
-        let add: fn(&Row<'_>, &mut Contents) -> Result<(), Problem> = match section.name {
+        let add: fn(&Row<'_>, &mut Contents) -> Result<(), String> = match section.name {
             "RUN_INFO" => run_info,
             "NODES" => node,
             "PORTS" => port,
@@ -61,10 +59,8 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Problem> {
         last = index + 1;
         if let Some(name) = word.strip_prefix("START_") {
             if let Some((open, at, _)) = open {
-                return Err(Problem::at(
-                    at,
-                    format!("section {open} has no end: the file is damaged"),
-                ));
+                let problem = format!("section {open} has no end: the file is damaged");
+                return Err(Problem::at(at, problem));
             }
             open = Some((name, index + 1, offset));
         } else if let Some((name, at, from)) = open
@@ -88,7 +84,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Problem> {
 /// Calls `add` with each row.
 fn rows(
     section: &Section<'_>,
-    mut add: impl FnMut(&Row<'_>) -> Result<(), Problem>,
+    mut add: impl FnMut(&Row<'_>) -> Result<(), String>,
 ) -> Result<(), Problem> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(section.text.as_bytes());
@@ -108,7 +104,7 @@ fn rows(
     for cells in reader.records() {
         let cells = cells.map_err(damaged)?;
         let line = section.line + cells.position().map_or(0, csv::Position::line) as usize - 1;
-        add(&Row { columns: &columns, cells: &cells, line })?;
+        add(&Row { columns: &columns, cells: &cells }).map_err(|what| Problem::at(line, what))?;
     }
     Ok(())
 }
@@ -124,34 +120,36 @@ impl Row<'_> {
         text::number(self.cell(&[name]))
     }
 
-    fn guid(&self, names: &[&str]) -> Result<Guid, Problem> {
-        let cell = self.cell(names);
-        text::guid(cell)
-            .ok_or_else(|| Problem::at(self.line, format!("{cell:?} is not a GUID ({})", names[0])))
+    /// A number of at most 8 bits.
+    fn small(&self, name: &str) -> Option<u8> {
+        self.number(name).and_then(|number| u8::try_from(number).ok())
     }
 
-    fn port_number(&self, names: &[&str]) -> Result<PortNumber, Problem> {
+    fn guid(&self, names: &[&str]) -> Result<Guid, String> {
+        let cell = self.cell(names);
+        text::guid(cell).ok_or_else(|| format!("{cell:?} is not a GUID ({})", names[0]))
+    }
+
+    fn port_number(&self, names: &[&str]) -> Result<PortNumber, String> {
         let cell = self.cell(names);
         let number = text::number(cell).and_then(|number| PortNumber::try_from(number).ok());
-        number.ok_or_else(|| {
-            Problem::at(self.line, format!("{cell:?} is not a port number ({})", names[0]))
-        })
+        number.ok_or_else(|| format!("{cell:?} is not a port number ({})", names[0]))
     }
 
     /// The port of a row.
-    fn key(&self) -> Result<PortKey, Problem> {
+    fn key(&self) -> Result<PortKey, String> {
         let guid = self.guid(&["nodeguid"])?;
         Ok(PortKey::Node(guid, self.port_number(&["portnum", "portnumber"])?))
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "like the readers of other sections")]
-fn run_info(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn run_info(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     found.taken_at = text::time(row.cell(&["date"]));
     Ok(())
 }
 
-fn node(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn node(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let node = found.node(row.guid(&["nodeguid"])?);
     node.kind = match row.number("nodetype") {
         Some(1) => Some(NodeKind::Ca),
@@ -160,25 +158,24 @@ fn node(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
         _ => None,
     };
     node.description = text::description(row.cell(&["nodedesc"]));
-    node.port_count = row.number("numports").and_then(|it| u8::try_from(it).ok()).unwrap_or(0);
+    node.port_count = row.small("numports").unwrap_or(0);
     node.system_guid = text::guid(row.cell(&["systemimageguid"]));
     node.vendor_id = row.number("vendorid").unwrap_or(0) as u32;
     node.device_id = row.number("deviceid").unwrap_or(0) as u16;
     Ok(())
 }
 
-fn port(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
-    let small = |name: &str| row.number(name).and_then(|it| u8::try_from(it).ok());
+fn port(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let speeds = |name: &str| text::packed_speeds(row.number(name).unwrap_or(0));
     let record = PortRecord {
         guid: text::guid(row.cell(&["portguid"])),
         lid: text::lid(row.cell(&["lid"])),
-        state: small("portstate").filter(|it| *it > 0),
-        physical_state: small("portphystate").filter(|it| *it > 0),
-        width: small("linkwidthactv").and_then(Width::from_code),
+        state: row.small("portstate").filter(|it| *it > 0),
+        physical_state: row.small("portphystate").filter(|it| *it > 0),
+        width: row.small("linkwidthactv").and_then(Width::from_code),
         speed: speeds("linkspeedactv").fastest(),
-        widths_supported: small("linkwidthsup").unwrap_or(0),
-        widths_enabled: small("linkwidthen").unwrap_or(0),
+        widths_supported: row.small("linkwidthsup").unwrap_or(0),
+        widths_enabled: row.small("linkwidthen").unwrap_or(0),
         speeds_supported: speeds("linkspeedsup"),
         speeds_enabled: speeds("linkspeeden"),
         fec: text::fec(row.cell(&["fecactv"])),
@@ -188,15 +185,15 @@ fn port(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
     Ok(())
 }
 
-fn link(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
-    let end = |guid: &str, port: &str| -> Result<PortKey, Problem> {
-        Ok(PortKey::Node(row.guid(&[guid])?, row.port_number(&[port])?))
+fn link(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
+    let end = |guid: &str, port: &str| {
+        Ok::<_, String>(PortKey::Node(row.guid(&[guid])?, row.port_number(&[port])?))
     };
     found.links.push((end("nodeguid1", "portnum1")?, end("nodeguid2", "portnum2")?));
     Ok(())
 }
 
-fn counters(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn counters(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let counters = &mut found.port(row.key()?).counters;
     for (name, column) in row.columns {
         counters.set_by_name(name, false, row.cells.get(*column).unwrap_or_default());
@@ -204,19 +201,15 @@ fn counters(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
     Ok(())
 }
 
-fn fec(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn fec(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let mode = text::fec(row.cell(&["fecactv", "fecmodeactive"]));
     let known = &mut found.port(row.key()?).fec;
     *known = known.or(mode);
     Ok(())
 }
 
-fn general(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn general(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let word = |name: &str| row.number(name).unwrap_or(0);
-    let mut psid = [0; 16];
-    for (byte, char) in psid.iter_mut().zip(row.cell(&["fwinfo_psid"]).bytes()) {
-        *byte = char;
-    }
     let parts = ["major", "minor", "subminor"];
     let short = parts.map(|part| word(&format!("fwinfo_{part}")) as u8);
     found.node(row.guid(&["nodeguid"])?).general = Some(GeneralInfo {
@@ -227,13 +220,13 @@ fn general(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
         minor: short[1],
         subminor: short[2],
         extended: parts.map(|part| word(&format!("fwinfo_extended_{part}")) as u32),
-        psid,
+        psid: ascii(row.cell(&["fwinfo_psid"])),
         ..GeneralInfo::default()
     });
     Ok(())
 }
 
-fn temperature(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn temperature(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let degrees = row.cell(&["currenttemperature"]).parse().ok();
     // 0 and below, or above what silicon survives, is no measurement.
     found.node(row.guid(&["nodeguid"])?).temperature =
@@ -241,12 +234,11 @@ fn temperature(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
     Ok(())
 }
 
-fn cable(row: &Row<'_>, found: &mut Contents) -> Result<(), Problem> {
+fn cable(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let mut module = ModuleText::default();
     for (name, column) in row.columns {
         module.set(name, row.cells.get(*column).unwrap_or_default());
     }
-    let module: Option<Module> = module.into_module();
-    found.port(row.key()?).module = module.map(Box::new);
+    found.port(row.key()?).module = module.into_module().map(Box::new);
     Ok(())
 }

@@ -4,7 +4,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::{Guid, PortNumber};
 
-use crate::contents::{Contents, PortKey, PortRecord};
+use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
 use crate::{Problem, text};
 
 /// Between the near end of a link and its rate, and between its state and the far end.
@@ -24,12 +24,11 @@ struct LinkEnd<'a> {
 }
 
 fn link_end(text: &str) -> LinkEnd<'_> {
-    let name = text
-        .find('"')
-        .and_then(|from| Some(&text[from + 1..from + 1 + text[from + 1..].rfind('"')?]));
-    let outside = match (text.find('"'), text.rfind('"')) {
-        (Some(from), Some(to)) if from < to => format!("{} {}", &text[..from], &text[to + 1..]),
-        _ => text.to_owned(),
+    let parts = text::enclosed(text, '"', '"');
+    let name = parts.map(|[_, name, _]| name);
+    let outside = match parts {
+        Some([before, _, after]) => format!("{before} {after}"),
+        None => text.to_owned(),
     };
     let outside = outside.split('[').next().unwrap_or_default();
     let mut numbers = outside.split_whitespace().filter(|word| !word.starts_with("0x"));
@@ -78,12 +77,9 @@ fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
         (None, Some(lid), Some(number)) => PortKey::Lid(lid, number),
         _ => return Some(()),
     };
-    if let PortKey::Port(guid, number) = far_key {
-        let node = found.node(guid);
-        if node.description.is_empty() {
-            node.description = text::description(far.name.unwrap_or_default());
-        }
-        node.port_count = node.port_count.max(number);
+    if let PortKey::Port(guid, port_count) = far_key {
+        let description = text::description(far.name.unwrap_or_default());
+        found.node(guid).merge(NodeRecord { description, port_count, ..NodeRecord::default() });
     }
     if !is_down {
         found.port(far_key).merge(PortRecord { lid: far.lid, ..record });
@@ -95,12 +91,13 @@ fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
 /// Reads the output of iblinkinfo, with blocks or with `--line`.
 pub fn parse_iblinkinfo(text: &str) -> Result<Contents, Problem> {
     let mut found = Contents { is_topology: true, ..Contents::default() };
-    let mut block: Option<(Option<Guid>, NodeKind, &str)> = None;
+    // A switch with its GUID, or an adapter.
+    let mut block: Option<(Option<Guid>, &str)> = None;
     for (index, line) in text.lines().enumerate() {
         let header =
             |prefix: &str| line.strip_prefix(prefix).map(|rest| rest.trim().trim_end_matches(':'));
         if let Some(name) = header("CA:") {
-            block = Some((None, NodeKind::Ca, name));
+            block = Some((None, name));
         } else if let Some(rest) = header("Switch:").or_else(|| header("Switch ")) {
             let (guid, name) = rest.split_once(' ').unwrap_or((rest, ""));
             let guid = text::guid(guid).ok_or_else(|| {
@@ -108,16 +105,16 @@ pub fn parse_iblinkinfo(text: &str) -> Result<Contents, Problem> {
             })?;
             let node = found.node(guid);
             (node.kind, node.description) = (Some(NodeKind::Switch), text::description(name));
-            block = Some((Some(guid), NodeKind::Switch, name));
+            block = Some((Some(guid), name));
         } else if is_link(line) {
             let own = block.and_then(|(guid, ..)| Some(PortKey::Node(guid?, 0)));
             link(line, own, &mut found)
                 .ok_or_else(|| Problem::at(index + 1, "the ends of a link cannot be read"))?;
             let near = link_end(line.split(LINK[0]).next().unwrap_or_default());
             match (block, near.guid) {
-                (Some((None, kind, name)), Some(guid)) => {
+                (Some((None, name)), Some(guid)) => {
                     let node = found.node(guid);
-                    (node.kind, node.description) = (Some(kind), text::description(name));
+                    (node.kind, node.description) = (Some(NodeKind::Ca), text::description(name));
                     node.port_count = node.port_count.max(near.number.unwrap_or(0));
                 }
                 (Some((Some(guid), ..)), _) => {
@@ -158,7 +155,7 @@ pub fn parse_ibqueryerrors(text: &str) -> Result<Contents, Problem> {
             }
         } else if let Some(rest) = line.strip_prefix("GUID 0x") {
             port = None;
-            let at = |problem: &str| Problem::at(index + 1, problem.to_owned());
+            let at = |problem: &str| Problem::at(index + 1, problem);
             let (guid, rest) = rest.split_once(" port ").ok_or_else(|| at("no port"))?;
             let guid = text::guid(guid).ok_or_else(|| at("the GUID of a port cannot be read"))?;
             let (number, counters) =

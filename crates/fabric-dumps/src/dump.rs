@@ -1,6 +1,7 @@
 //! From files to dumps: which files belong together, and which port a file means.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use ib_fabric::topology::End;
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
 
+use crate::Format;
 use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
-use crate::{Format, Problem};
 
 /// The largest file: `*.db_csv` has some 2 KB per port, so this is a fabric of 500,000 ports.
 const LARGEST: u64 = 1 << 30;
@@ -41,28 +42,34 @@ pub struct Dump {
     pub unresolved: usize,
 }
 
-/// Why dumps could not be read. Each is one line.
+/// Why dumps could not be read, in one line.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum DumpError {
+    /// A file or folder cannot be read.
     #[error("{path}: {error}", path = path.display())]
-    File { path: PathBuf, error: io::Error },
-    #[error("{path}: larger than 1 GiB", path = path.display())]
-    TooLarge { path: PathBuf },
-    #[error(
-        "{path}: unknown format: expected a file of ibdiagnet2 (db_csv, lst, net_dump, pm, cables) or the output of \
-         ibnetdiscover, iblinkinfo, ibqueryerrors or perfquery",
-        path = path.display()
-    )]
-    UnknownFormat { path: PathBuf },
-    #[error("{path}: {problem} (format {format})", path = path.display(), format = format.label())]
-    Invalid { path: PathBuf, format: Format, problem: Problem },
-    #[error("{path}: contains no nodes and no ports (format {format})", path = path.display(), format = format.label())]
-    Empty { path: PathBuf, format: Format },
-    #[error("{path}: no dumps in this directory", path = path.display())]
-    EmptyDirectory { path: PathBuf },
-    #[error("no nodes found: add a file with the topology, such as the output of ibnetdiscover")]
-    NoTopology,
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What was read is no dump, or not all of one.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl DumpError {
+    fn invalid(path: &Path, problem: impl Display) -> Self {
+        DumpError::Invalid(format!("{}: {problem}", path.display()))
+    }
+
+    fn unknown_format(path: &Path) -> Self {
+        DumpError::invalid(
+            path,
+            "unknown format: expected a file of ibdiagnet2 (db_csv, lst, net_dump, pm, cables) or the output of \
+             ibnetdiscover, iblinkinfo, ibqueryerrors or perfquery",
+        )
+    }
 }
 
 /// A file that was read.
@@ -86,7 +93,7 @@ pub fn from_texts(texts: &[&str]) -> Result<Vec<Dump>, DumpError> {
     let source = |(nth, text): (usize, &&str)| {
         let path = PathBuf::from(format!("text {}", nth + 1));
         let source = parse(&path, text, SystemTime::UNIX_EPOCH)?;
-        source.ok_or(DumpError::UnknownFormat { path }).map(|source| (PathBuf::new(), source))
+        source.ok_or_else(|| DumpError::unknown_format(&path)).map(|it| (PathBuf::new(), it))
     };
     join(texts.iter().enumerate().map(source).collect::<Result<_, _>>()?)
 }
@@ -113,7 +120,9 @@ fn join(sources: Vec<(PathBuf, Source)>) -> Result<Vec<Dump>, DumpError> {
     };
     let mut dumps: Vec<Dump> = groups.into_iter().map(resolve).collect();
     if dumps.iter().all(|dump| dump.nodes.is_empty()) {
-        return Err(DumpError::NoTopology);
+        let problem =
+            "no nodes found: add a file with the topology, such as the output of ibnetdiscover";
+        return Err(DumpError::Invalid(problem.into()));
     }
     dumps.sort_by_key(|dump| dump.taken_at);
     Ok(dumps)
@@ -125,8 +134,7 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<(PathBuf, Source)>, DumpError> {
     for path in paths {
         let failed = |error| DumpError::File { path: path.clone(), error };
         if !fs::metadata(path).map_err(failed)?.is_dir() {
-            let source =
-                read_file(path)?.ok_or_else(|| DumpError::UnknownFormat { path: path.clone() })?;
+            let source = read_file(path)?.ok_or_else(|| DumpError::unknown_format(path))?;
             found.push((path.parent().unwrap_or(Path::new("")).to_owned(), source));
             continue;
         }
@@ -140,7 +148,7 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<(PathBuf, Source)>, DumpError> {
             found.extend(read_file(&file)?.map(|source| (path.clone(), source)));
         }
         if found.len() == before {
-            return Err(DumpError::EmptyDirectory { path: path.clone() });
+            return Err(DumpError::invalid(path, "no dumps in this directory"));
         }
     }
     Ok(found)
@@ -156,20 +164,19 @@ fn read_file(path: &Path) -> Result<Option<Source>, DumpError> {
     // A pipe has no length.
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(DumpError::TooLarge { path: path.to_owned() });
+        return Err(DumpError::invalid(path, "larger than 1 GiB"));
     }
     parse(path, &String::from_utf8_lossy(&bytes), modified)
 }
 
 fn parse(path: &Path, text: &str, modified: SystemTime) -> Result<Option<Source>, DumpError> {
     let Some(format) = Format::of(text) else { return Ok(None) };
-    let contents = format.parse(text).map_err(|problem| DumpError::Invalid {
-        path: path.to_owned(),
-        format,
-        problem,
-    })?;
+    let invalid = |problem: String| {
+        DumpError::invalid(path, format!("{problem} (format {})", format.label()))
+    };
+    let contents = format.parse(text).map_err(|problem| invalid(problem.to_string()))?;
     if contents.is_empty() {
-        return Err(DumpError::Empty { path: path.to_owned(), format });
+        return Err(invalid("contains no nodes and no ports".into()));
     }
     Ok(Some(Source { path: path.to_owned(), format, contents, modified }))
 }
@@ -335,9 +342,8 @@ impl Dump {
             }
         }
         // The state of a cable is that of both ends.
-        let rates: Vec<_> =
-            self.links.iter().flat_map(|(low, high)| [(*low, *high), (*high, *low)]).collect();
-        for (end, peer) in rates {
+        let ends = self.links.iter().flat_map(|(low, high)| [(*low, *high), (*high, *low)]);
+        for (end, peer) in ends {
             let Some(known) = self.ports.get(&peer) else { continue };
             let record =
                 PortRecord { width: known.width, speed: known.speed, ..PortRecord::default() };

@@ -20,10 +20,7 @@ pub fn timestamp(text: &str) -> Option<SystemTime> {
 
 /// The port of a line `Port=1 Lid=0x00b4 GUID=0xb0cf0e0300d33fc0 ...`.
 pub fn port_line(line: &str, number: usize) -> Result<PortKey, Problem> {
-    let field = |name: &str| {
-        let mut words = line.split_whitespace();
-        words.find_map(|word| word.strip_prefix(name)).unwrap_or_default()
-    };
+    let field = |name: &str| text::field(line.split_whitespace(), name);
     let guid = text::guid(field("GUID="));
     let port = field("Port=").parse().ok();
     let (guid, port) = guid
@@ -57,19 +54,15 @@ pub fn parse_lst(text: &str) -> Result<Contents, Problem> {
             || Problem::at(index + 1, "a line of *.lst has no two ends: the file is damaged");
         let (near, rest) = line[2..].split_once(" } { ").ok_or_else(damaged)?;
         let (far, state) = rest.rsplit_once(" } ").ok_or_else(damaged)?;
-        let field = |name: &str| {
-            let mut words = state.split_whitespace();
-            words.find_map(|word| word.strip_prefix(name)).unwrap_or_default()
-        };
+        let field = |name: &str| text::field(state.split_whitespace(), name);
         let record = PortRecord {
             width: text::width(field("PHY=")),
             speed: text::speed(field("SPD=")),
             state: text::port_state(field("LOG=")),
             ..PortRecord::default()
         };
-        let mut ends = [near, far].map(|end| lst_end(end, &record, &mut found));
-        let [near, far] = &mut ends;
-        found.links.push((near.take().ok_or_else(damaged)?, far.take().ok_or_else(damaged)?));
+        let [near, far] = [near, far].map(|end| lst_end(end, &record, &mut found));
+        found.links.push(near.zip(far).ok_or_else(damaged)?);
     }
     Ok(found)
 }
@@ -77,14 +70,9 @@ pub fn parse_lst(text: &str) -> Result<Contents, Problem> {
 /// Adds an end: `CA Ports:01 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:00b5 PN:01`.
 fn lst_end(end: &str, record: &PortRecord, found: &mut Contents) -> Option<PortKey> {
     // Old versions have no name. A name may contain braces.
-    let (front, name, back) = match (end.find('{'), end.rfind('}')) {
-        (Some(from), Some(to)) if from < to => (&end[..from], &end[from + 1..to], &end[to + 1..]),
-        _ => (end, "", ""),
-    };
-    let field = |name: &str| {
-        let mut words = front.split_whitespace().chain(back.split_whitespace());
-        words.find_map(|word| word.strip_prefix(name)).unwrap_or_default()
-    };
+    let [front, name, back] = text::enclosed(end, '{', '}').unwrap_or([end, "", ""]);
+    let words = front.split_whitespace().chain(back.split_whitespace());
+    let field = |name: &str| text::field(words.clone(), name);
     let hex = |name: &str| u32::from_str_radix(field(name), 16).ok();
     let guid = text::guid(field("NodeGUID:"))?;
     let number = PortNumber::try_from(hex("PN:")?).ok()?;

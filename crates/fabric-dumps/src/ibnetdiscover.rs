@@ -7,12 +7,6 @@ use ib_mad::{Guid, PortNumber};
 use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
 use crate::{Problem, text};
 
-/// The node whose lines are read.
-struct Open {
-    guid: Guid,
-    kind: NodeKind,
-}
-
 /// Reads the format with a block per node. Lines that are neither a node nor a port are ignored: prompts of shells, logs
 /// of terminals, lines of chassis.
 pub fn parse(text: &str) -> Result<Contents, Problem> {
@@ -35,14 +29,10 @@ pub fn parse(text: &str) -> Result<Contents, Problem> {
             let (guid, node) = node(kind, rest).map_err(at)?;
             found.node(guid).merge(node);
             found.node(guid).merge(std::mem::take(&mut about));
-            open = Some(Open { guid, kind });
+            open = Some((guid, kind));
         } else if line.starts_with('[') && line.contains('"') {
-            let Some(open) = &open else {
-                return Err(at(
-                    "a port without a node: the beginning of the file is missing".into()
-                ));
-            };
-            port(open, line, &mut found).map_err(at)?;
+            let missing = "a port without a node: the beginning of the file is missing";
+            port(open.ok_or_else(|| at(missing.into()))?, line, &mut found).map_err(at)?;
         } else if line.is_empty() {
             open = None;
         }
@@ -88,14 +78,12 @@ fn node_guid(id: &str) -> Result<Guid, String> {
 /// The quoted name in a comment, and what follows it. A name may contain quotes.
 fn comment_name(rest: &str) -> (&str, &str) {
     let comment = rest.split_once('#').map_or("", |(_, comment)| comment);
-    match (comment.find('"'), comment.rfind('"')) {
-        (Some(from), Some(to)) if from < to => (&comment[from + 1..to], &comment[to + 1..]),
-        _ => ("", ""),
-    }
+    let [_, name, after] = text::enclosed(comment, '"', '"').unwrap_or_default();
+    (name, after)
 }
 
-/// `[1](1c34da0300608820)  "S-0c42a103008a3ec0"[39]  # lid 837 lmc 0 "name" lid 102 4xHDR`.
-fn port(open: &Open, line: &str, found: &mut Contents) -> Result<(), String> {
+/// `[1](1c34da0300608820)  "S-0c42a103008a3ec0"[39]  # lid 837 lmc 0 "name" lid 102 4xHDR`: a port of this node.
+fn port((own, kind): (Guid, NodeKind), line: &str, found: &mut Contents) -> Result<(), String> {
     let (near, rest) = line.split_once('"').ok_or("no peer")?;
     let (peer, rest) = rest.split_once('"').ok_or("the peer's id has no closing quote")?;
     let (number, port_guid) = bracketed(near)?;
@@ -108,28 +96,25 @@ fn port(open: &Open, line: &str, found: &mut Contents) -> Result<(), String> {
     let far_lid = words.clone().skip_while(|word| *word != "lid").nth(1).and_then(text::lid);
     let (width, speed) = text::rate(words.next_back().unwrap_or_default());
     let record = PortRecord { width, speed, ..PortRecord::default() };
-    let [near, far] = [PortKey::Node(open.guid, number), PortKey::Node(far_node, far_number)];
-    let lid = own_lid.and_then(text::lid).filter(|_| open.kind != NodeKind::Switch);
-    let port_guid = port_guid.filter(|_| open.kind != NodeKind::Switch);
-    found.port(near).merge(PortRecord { lid, guid: port_guid, ..record.clone() });
-    let is_switch = peer.starts_with('S');
-    let far_lid = far_lid.filter(|_| !is_switch);
-    found.port(far).merge(PortRecord {
-        guid: far_guid.filter(|_| !is_switch),
-        lid: far_lid,
-        ..record
-    });
+    let [near, far] = [PortKey::Node(own, number), PortKey::Node(far_node, far_number)];
+    let (guid, lid) = match kind {
+        NodeKind::Switch => (None, None),
+        _ => (port_guid, own_lid.and_then(text::lid)),
+    };
+    found.port(near).merge(PortRecord { guid, lid, ..record.clone() });
+    let (guid, lid) = if peer.starts_with('S') { (None, None) } else { (far_guid, far_lid) };
+    found.port(far).merge(PortRecord { guid, lid, ..record });
     // The peer's own block may be missing.
-    let node = found.node(far_node);
-    if node.description.is_empty() {
-        node.description = text::description(name);
-    }
-    node.kind = node.kind.or(Some(match peer.as_bytes().first() {
-        Some(b'S') => NodeKind::Switch,
-        Some(b'R') => NodeKind::Router,
-        _ => NodeKind::Ca,
-    }));
-    node.port_count = node.port_count.max(far_number);
+    found.node(far_node).merge(NodeRecord {
+        kind: Some(match peer.as_bytes().first() {
+            Some(b'S') => NodeKind::Switch,
+            Some(b'R') => NodeKind::Router,
+            _ => NodeKind::Ca,
+        }),
+        description: text::description(name),
+        port_count: far_number,
+        ..NodeRecord::default()
+    });
     found.links.push((near, far));
     Ok(())
 }

@@ -134,7 +134,7 @@ fn length_code(module: &Module, meters: f64) -> u8 {
 }
 
 /// The bytes of a text, cut to the field.
-fn ascii<const N: usize>(text: &str) -> [u8; N] {
+pub fn ascii<const N: usize>(text: &str) -> [u8; N] {
     let mut bytes = [0; N];
     for (byte, char) in bytes.iter_mut().zip(text.bytes()) {
         *byte = char;

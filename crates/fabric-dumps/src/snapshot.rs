@@ -98,14 +98,10 @@ fn identity(guid: Guid, record: &NodeRecord) -> NodeIdentity {
 
 /// The state of a port. A cable is listed if its link is up; without one, only what the file says is known.
 fn status(node: &NodeRecord, port: &PortRecord, has_link: bool) -> Option<PortStatus> {
-    let (state, physical_state) = match (port.state, port.physical_state) {
-        (Some(state), Some(physical)) => (state, physical),
-        (Some(state), None) => {
-            (state, if state == state::DOWN { physical::POLLING } else { physical::LINK_UP })
-        }
-        _ if has_link => (state::ACTIVE, physical::LINK_UP),
-        _ => return None,
-    };
+    let state = port.state.or(has_link.then_some(state::ACTIVE))?;
+    let usual = if state == state::DOWN { physical::POLLING } else { physical::LINK_UP };
+    // A physical state without a state says nothing of the link.
+    let physical_state = port.physical_state.filter(|_| port.state.is_some()).unwrap_or(usual);
     Some(PortStatus {
         lid: Lid(port.lid.or(node.lid).unwrap_or(0)),
         state,

@@ -8,6 +8,17 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 
+/// A text in parts: before the first `open`, between it and the last `close`, and after that.
+pub fn enclosed(text: &str, open: char, close: char) -> Option<[&str; 3]> {
+    let (from, to) = (text.find(open)?, text.rfind(close)?);
+    (from < to).then(|| [&text[..from], &text[from + 1..to], &text[to + 1..]])
+}
+
+/// What follows a name such as `GUID=` in one of some words; empty if none begins with it.
+pub fn field<'a>(words: impl IntoIterator<Item = &'a str>, name: &str) -> &'a str {
+    words.into_iter().find_map(|word| word.strip_prefix(name)).unwrap_or_default()
+}
+
 /// A GUID in hexadecimal digits, with or without `0x` and leading zeros; 0 is none.
 pub fn guid(text: &str) -> Option<Guid> {
     let digits = text.trim().trim_start_matches("0x");
