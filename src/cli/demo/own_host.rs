@@ -87,25 +87,35 @@ fn device(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> D
     let info = DeviceInfo {
         guid: Some(node.guid),
         system_guid: Some(node.system_guid),
-        node_type: "ca".into(),
         description: node.description.clone(),
         firmware: format!("{major}.{minor}.{subminor:04}"),
-        hardware: "0".into(),
         // As in GeneralInfo.
         board: format!("MT_{:010}", node.device_id),
         hca_type: format!("MT{}", node.device_id),
-        driver: "mlx5_core".into(),
-        is_virtual: false,
+        ..DeviceInfo::default()
     };
+    let name = name.unwrap_or_else(|| format!("mlx5_{index}"));
+    let port = ib_port(simulation, port, index, now);
+    mlx5(name.into(), index as u64, info, port, 49.0 + index as f64)
+}
+
+/// A device of mlx5 with one port.
+pub(super) fn mlx5(
+    name: Arc<str>,
+    instance: u64,
+    info: DeviceInfo,
+    port: Port,
+    celsius: f64,
+) -> Device {
+    let (node_type, hardware, driver) = ("ca".into(), "0".into(), "mlx5_core".into());
     Device {
-        name: name.unwrap_or_else(|| format!("mlx5_{index}")).into(),
-        instance: Some(index as u64),
-        info: Arc::new(info),
+        name,
+        instance: Some(instance),
+        info: Arc::new(DeviceInfo { node_type, hardware, driver, ..info }),
         is_readable: true,
-        ports: vec![ib_port(simulation, port, index, now)],
-        hw: HwReading::default(),
-        sensors: asic(49.0 + index as f64),
-        unreadable_files: 0,
+        ports: vec![port],
+        sensors: vec![Sensor { label: "asic".into(), celsius, critical: Some(105.0) }],
+        ..Device::default()
     }
 }
 
@@ -156,9 +166,4 @@ pub(super) fn hw(counters: impl Iterator<Item = (&'static str, u64)>) -> HwReadi
     let (names, values): (Vec<_>, _) =
         counters.map(|(file, value)| (name(file), Some(value))).unzip();
     HwReading { names: names.into(), values }
-}
-
-/// The temperature of an adapter.
-pub(super) fn asic(celsius: f64) -> Vec<Sensor> {
-    vec![Sensor { label: "asic".into(), celsius, critical: Some(105.0) }]
 }

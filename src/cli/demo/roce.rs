@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, Guid, Moment, Reading};
-use rdma_host::model::{Device, DeviceInfo, EthernetValue, HwReading, Netdev, Port, ethernet};
+use rdma_host::model::{Device, DeviceInfo, EthernetValue, Netdev, Port, ethernet};
 
-use super::own_host::{asic, hw};
+use super::own_host::{hw, mlx5};
 
 /// The RDMA payload of a packet, and the packet on the wire.
 const PAYLOAD: u64 = 4096;
@@ -71,25 +71,13 @@ impl Roce {
         let info = DeviceInfo {
             guid: Some(Guid(0x0c42_a103_00b7_0000)),
             system_guid: Some(Guid(0x0c42_a103_00b7_0000)),
-            node_type: "ca".into(),
             description: self.description.clone(),
             firmware: "22.43.1014".into(),
-            hardware: "0".into(),
             board: "MT_0000000359".into(),
             hca_type: "MT4125".into(),
-            driver: "mlx5_core".into(),
-            is_virtual: false,
+            ..DeviceInfo::default()
         };
-        Device {
-            name: Arc::clone(&self.name),
-            instance: Some(u64::MAX),
-            info: Arc::new(info),
-            is_readable: true,
-            ports: vec![self.port(now)],
-            hw: HwReading::default(),
-            sensors: asic(58.0),
-            unreadable_files: 0,
-        }
+        mlx5(Arc::clone(&self.name), u64::MAX, info, self.port(now), 58.0)
     }
 
     fn port(&self, now: Moment) -> Port {
