@@ -1,5 +1,6 @@
 //! The history of a running exporter, over HTTP: its API has the same queries as the file.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -13,12 +14,11 @@ use fabric_history::source::{
 };
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::End;
+use ib_mad::{Guid, PortNumber};
 use serde::de::DeserializeOwned;
-use ureq::RequestBuilder;
-use ureq::typestate::WithoutBody;
 
-use crate::api::model::Search;
-use crate::remote::{Access, Remote};
+use crate::api::model::{Hit, Search};
+use crate::remote::{self, Access, Remote};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(150);
@@ -28,8 +28,6 @@ const MAX_RESPONSE: u64 = 256 << 20;
 /// How many ports a request may have: proxies take addresses of 8 KiB.
 const MAX_PORTS: usize = 200;
 const ADVICE: &str = "is this an exporter with --history.file?";
-
-type Pairs<'a> = [(&'a str, String)];
 
 /// An exporter at an address.
 #[derive(Clone, Debug)]
@@ -57,15 +55,14 @@ impl HistoryClient {
     pub fn dump(&self, window: Window, file: &Path) -> Answer<()> {
         let failed = HistoryError::io(file, "write it");
         let mut out = std::fs::File::create(file).map_err(failed)?;
-        let config = self.request(DUMP, &history_query::window(window)).config();
+        let config = self.remote.request(DUMP, &history_query::window(window)).config();
         let request = config.timeout_global(None).timeout_recv_response(Some(COPY_TIMEOUT)).build();
-        let mut response = match request.call() {
-            Ok(response) if response.status().as_u16() == 200 => response,
-            other => {
-                let (status, body) = self.read(other)?;
-                return Err(self.refusal(status, &body));
-            }
-        };
+        let mut response = request.call().map_err(|error| self.failure(&error))?;
+        if response.status() != 200 {
+            let read = remote::body(&mut response, MAX_RESPONSE);
+            let (status, body) = read.map_err(|error| self.failure(&error))?;
+            return Err(self.refusal(status, &body));
+        }
         let length = response.body().content_length();
         let copied = std::io::copy(&mut response.body_mut().as_reader(), &mut out)
             .map_err(|error| self.problem(format!("download failed: {error}")))?;
@@ -101,50 +98,33 @@ impl HistoryClient {
         let found: Search = serde_json::from_slice(&body).map_err(|error| {
             self.problem(format!("the response is not a list of search results ({error})"))
         })?;
-        let hits = found.hits.into_iter().filter(|hit| hit.quality == "exact");
-        let called = hits.filter_map(|hit| match &*hit.kind {
-            "node" => Some(hit.id),
-            "port" => {
-                Some(format!("{}[{}]", hit.id, Reference::new(&hit.name).ports.first()?.number))
-            }
-            _ => None,
+        let hits = found.hits.iter().filter(|hit| hit.quality == "exact");
+        let called = hits.filter_map(place_of).map(|place| match place {
+            (guid, None) => guid.to_string(),
+            (guid, Some(number)) => format!("{guid}[{number}]"),
         });
         Ok(called.collect())
     }
 
-    fn request(&self, path: &str, pairs: &Pairs<'_>) -> RequestBuilder<WithoutBody> {
-        let request = self.remote.get(path);
-        pairs.iter().fold(request, |request, (key, value)| request.query(*key, value))
+    fn get(&self, path: &str, pairs: &[(&str, String)]) -> Answer<(u16, Vec<u8>)> {
+        self.remote.read(path, pairs, MAX_RESPONSE).map_err(|error| self.failure(&error))
     }
 
-    fn get(&self, path: &str, pairs: &Pairs<'_>) -> Answer<(u16, Vec<u8>)> {
-        self.read(self.request(path, pairs).call())
-    }
-
-    fn read(
-        &self,
-        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Answer<(u16, Vec<u8>)> {
-        let read = |mut response: ureq::http::Response<ureq::Body>| {
-            let body = response.body_mut().with_config().limit(MAX_RESPONSE).read_to_vec()?;
-            Ok((response.status().as_u16(), body))
-        };
-        response.and_then(read).map_err(|error: ureq::Error| match error {
-            ureq::Error::BodyExceedsLimit(_) => self.problem(format!(
-                "response larger than {} MiB: use a shorter period",
-                MAX_RESPONSE >> 20
-            )),
-            error => {
-                let hint = match &error {
-                    ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
-                        "; is an exporter running there?"
-                    }
-                    _ => "",
-                };
-                let reason = one_line(&Remote::reason(&error));
-                self.problem(format!("request failed: {reason}{hint}"))
+    /// The error for a request without a response, or with one that cannot be read.
+    fn failure(&self, error: &ureq::Error) -> SourceError {
+        let hint = match error {
+            ureq::Error::BodyExceedsLimit(_) => {
+                let most = MAX_RESPONSE >> 20;
+                let problem = format!("response larger than {most} MiB: use a shorter period");
+                return self.problem(problem);
             }
-        })
+            ureq::Error::Io(io) if io.kind() == ErrorKind::ConnectionRefused => {
+                "; is an exporter running there?"
+            }
+            _ => "",
+        };
+        let reason = one_line(&Remote::reason(error));
+        self.problem(format!("request failed: {reason}{hint}"))
     }
 
     /// The error for a response whose status is not 200.
@@ -174,6 +154,19 @@ impl HistoryClient {
 
     fn problem(&self, problem: impl Into<String>) -> SourceError {
         SourceError::Address(self.remote.name().to_owned(), problem.into())
+    }
+}
+
+/// A place in a fabric: a node, or one of its ports.
+pub(crate) type Place = (Guid, Option<PortNumber>);
+
+/// The node or port that a search found.
+pub(crate) fn place_of(hit: &Hit) -> Option<Place> {
+    let guid = hit.id.parse().ok()?;
+    match &*hit.kind {
+        "node" => Some((guid, None)),
+        "port" => Some((guid, Some(Reference::new(&hit.name).ports.first()?.number))),
+        _ => None,
     }
 }
 

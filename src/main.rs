@@ -12,6 +12,7 @@ use fabric_exporter::resolver;
 fn main() -> ExitCode {
     resolver::use_hosts_file_and_dns();
     let Cli { color, verb } = Cli::parse();
+    let color = color.unwrap_or_default();
     let result = match verb {
         Verb::Serve(args) => serve::run(args),
         Verb::Links(args) => links::run(&args, color),

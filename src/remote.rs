@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use clap::Args;
+use percent_encoding::percent_decode_str;
 use rustls::crypto::ring;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
@@ -75,6 +76,16 @@ impl Remote {
         Ok(Remote { base, login, agent: config.build().into() })
     }
 
+    /// The status and body of a response of at most `limit` bytes.
+    pub fn read(
+        &self,
+        path: &str,
+        pairs: &[(&str, String)],
+        limit: u64,
+    ) -> Result<(u16, Vec<u8>), ureq::Error> {
+        body(&mut self.request(path, pairs).call()?, limit)
+    }
+
     /// Why a request failed, without the kind of error that ureq puts before an I/O error.
     pub fn reason(error: &ureq::Error) -> String {
         match error {
@@ -95,14 +106,28 @@ impl Remote {
         &self.base
     }
 
-    /// A GET request for a path below its address.
-    pub fn get(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
-        let request = self.agent.get(format!("{}{path}", self.base));
+    /// A GET request for a path below its address, with these query parameters.
+    pub fn request(
+        &self,
+        path: &str,
+        pairs: &[(&str, String)],
+    ) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+        let pairs = pairs.iter().map(|(key, value)| (key, value));
+        let request = self.agent.get(format!("{}{path}", self.base)).query_pairs(pairs);
         match &self.login {
             Some(login) => request.header("Authorization", login),
             None => request,
         }
     }
+}
+
+/// The status and body of a response of at most `limit` bytes.
+pub fn body(
+    response: &mut ureq::http::Response<ureq::Body>,
+    limit: u64,
+) -> Result<(u16, Vec<u8>), ureq::Error> {
+    let body = response.body_mut().with_config().limit(limit).read_to_vec()?;
+    Ok((response.status().as_u16(), body))
 }
 
 /// The header of a basic login, if there is a user.
@@ -116,7 +141,7 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
             }
         };
     };
-    let mut login = decode(user);
+    let mut login = percent_decode_str(user).decode_utf8_lossy().into_owned();
     if let Some(file) = password_file {
         if user.contains(':') {
             return Err(format!("{flag}: the address also contains a password: use one of them"));
@@ -128,11 +153,6 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
         login.push(':');
     }
     Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(login))))
-}
-
-/// Decodes `%20` and the like.
-fn decode(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {

@@ -1,12 +1,10 @@
 //! `completions`: the completion script of a shell, from the flags of this program.
 
-use std::io::Write;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
 
-use clap::{Args, CommandFactory, ValueEnum};
-use clap_complete::generate;
-use clap_complete::shells::{Bash, Fish, Zsh};
-
-use super::{Cli, Fatal, closed_pipe_is_no_error};
+use super::{Cli, Fatal, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,27 +19,18 @@ The packages install the scripts of bash, zsh and fish.";
 #[command(after_long_help = EXAMPLES)]
 pub struct CompletionsArgs {
     /// Shell: bash, zsh or fish
-    #[arg(value_name = "SHELL", hide_possible_values = true)]
+    #[arg(value_name = "SHELL", hide_possible_values = true, value_parser = shells())]
     shell: Shell,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
+fn shells() -> impl TypedValueParser<Value = Shell> {
+    PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
 /// Prints the script.
 pub fn run(args: &CompletionsArgs) -> Result<(), Fatal> {
     let mut script = Vec::new();
-    let (command, name) = (&mut Cli::command(), "fabric-exporter");
-    match args.shell {
-        Shell::Bash => generate(Bash, command, name, &mut script),
-        Shell::Zsh => generate(Zsh, command, name, &mut script),
-        Shell::Fish => generate(Fish, command, name, &mut script),
-    }
-    let mut stdout = std::io::stdout();
-    closed_pipe_is_no_error(stdout.write_all(&script).and_then(|()| stdout.flush()))?;
+    generate(args.shell, &mut Cli::command(), "fabric-exporter", &mut script);
+    print(&script)?;
     Ok(())
 }

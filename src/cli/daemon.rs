@@ -58,8 +58,8 @@ pub struct Worker {
 /// The state that monitors publish, and the flag that ends them.
 pub struct Daemon<'a> {
     pub settings: &'a Settings,
-    board: Arc<watch::Sender<SharedState>>,
-    stop: Arc<AtomicBool>,
+    pub board: Arc<watch::Sender<SharedState>>,
+    pub stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
     pulses: Vec<Heartbeat>,
     recorder: Option<Recorder>,
@@ -113,7 +113,8 @@ impl<'a> Daemon<'a> {
 
     /// The monitor of a fabric, by its index in the settings.
     pub fn monitor(&mut self, fabric_index: usize) -> Result<Monitor, Fatal> {
-        let fabric = self.settings.fabrics[fabric_index].clone();
+        let settings = self.settings;
+        let fabric = &settings.fabrics[fabric_index];
         let create = |(path, limit): &(PathBuf, u64)| {
             Capture::create(path, *limit).map_err(|error| {
                 let path = path.display();
@@ -121,36 +122,32 @@ impl<'a> Daemon<'a> {
             })
         };
         let capture = fabric.capture.as_ref().map(create).transpose()?;
-        let seed = self.recorder.as_mut().map(|recorder| {
-            let totals = recorder.totals(&fabric.name);
-            (totals, recorder.link_errors(&fabric.name, SystemTime::now()))
-        });
-        let replica = fabric.totals_from.as_ref().map(|(url, access)| {
-            let limit = replica::TIMEOUT;
-            // These are the options of clients; ours have other names.
-            Remote::new(url, access, limit, limit)
-                .map_err(|problem| Fatal::usage(problem.replace("--source.", "--fabric.totals-")))
-        });
-        let replica = replica.transpose()?;
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
-        let monitor = Monitor::new(fabric, capture, board, fabric_index, stop);
+        let monitor = Monitor::new(fabric.clone(), capture, board, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
-        if let Some((totals, errors)) = seed {
-            monitor.restore(totals, errors);
+        if let Some(recorder) = &mut self.recorder {
+            let totals = recorder.totals(&fabric.name);
+            monitor.restore(totals, recorder.link_errors(&fabric.name, SystemTime::now()));
         }
-        if let Some(replica) = replica {
-            monitor.follow(replica);
+        if let Some((url, access)) = &fabric.totals_from {
+            let remote = Remote::new(url, access, replica::TIMEOUT, replica::TIMEOUT);
+            // These are the options of clients; ours have other names.
+            let with_our_names = |problem: String| problem.replace("--source.", "--fabric.totals-");
+            monitor.follow(remote.map_err(|problem| Fatal::usage(with_our_names(problem)))?);
         }
         self.pulses.push(monitor.heartbeat());
         Ok(monitor)
     }
 
-    /// What the monitors publish, the flag that ends them, and the recorder of a history.
-    pub fn into_observed(
-        self,
-    ) -> (watch::Receiver<SharedState>, Arc<AtomicBool>, Option<Recorder>) {
-        // Only the monitors hold the board from now on: it closes with the last of them.
-        (self.board.subscribe(), self.stop, self.recorder)
+    /// The worker that records, if a history is configured. It ends after the last monitor.
+    pub fn recording(&mut self) -> Result<Option<Worker>, Fatal> {
+        let Some(recorder) = self.recorder.take() else { return Ok(None) };
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime
+            .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
+        let seen = self.board.subscribe();
+        let run = Box::new(move || recorder.run(seen, &runtime));
+        Ok(Some(Worker { thread: "history".into(), run }))
     }
 
     /// The monitor of the host's own devices. It also sends the events of their links to the monitors of fabrics.
@@ -187,15 +184,7 @@ impl<'a> Daemon<'a> {
             sandbox::enter(self.settings, &security.files(), self.temporary);
         }
         memory::map_large_arrays();
-        if let Some(recorder) = self.recorder.take() {
-            let runtime = tokio::runtime::Builder::new_current_thread().build();
-            let runtime = runtime
-                .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
-            // It ends after the last monitor.
-            let seen = self.board.subscribe();
-            let run = Box::new(move || recorder.run(seen, &runtime));
-            workers.push(Worker { thread: "history".into(), run });
-        }
+        workers.extend(self.recording()?);
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
         // small; a second thread is for requests that wait behind those of a fabric.
         let sweeps = !self.settings.fabrics.is_empty();

@@ -1,6 +1,6 @@
 //! `doctor`: checks the prerequisites on this host, and prints a fix for each problem.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +11,7 @@ use crate::doctor::{DoctorOptions, Level, Report, examine};
 use ib_mad::label;
 
 use super::terminal::{Color, ColorChoice, Progress, printable};
-use super::{Fatal, closed_pipe_is_no_error};
+use super::{Fatal, as_json, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,14 +40,8 @@ pub struct DoctorArgs {
     #[arg(long)]
     offline: bool,
     /// Directory of the device files [default: /dev]
-    #[arg(
-        long = "path.dev",
-        value_name = "DIR",
-        default_value = "/dev",
-        hide_default_value = true,
-        hide_short_help = true
-    )]
-    dev: PathBuf,
+    #[arg(long = "path.dev", value_name = "DIR", hide_short_help = true)]
+    dev: Option<PathBuf>,
     /// Config file of the "serve" command
     ///
     /// Options override its keys.
@@ -64,7 +58,13 @@ pub fn run(args: DoctorArgs, color: ColorChoice) -> Result<u8, Fatal> {
     let progress = Progress::start("checking this host and the fabric", None);
     let report = examine(options);
     drop(progress);
-    closed_pipe_is_no_error(write(&report, json, color.is_on()))?;
+    let mut out = Vec::new();
+    if json {
+        out = as_json(&report)?.into_bytes();
+    } else {
+        write_text(&mut out, &report, color.is_on()).map_err(Fatal::failed)?;
+    }
+    print(&out)?;
     Ok(report.exit_code)
 }
 
@@ -79,18 +79,8 @@ fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
             (settings, Some(error.lines().join("; ")))
         }
     };
+    let dev = dev.unwrap_or_else(|| "/dev".into());
     Ok(DoctorOptions { settings, file, problem, dev, offline })
-}
-
-fn write(report: &Report, json: bool, colors: bool) -> io::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    if json {
-        serde_json::to_writer_pretty(&mut out, report)?;
-        writeln!(out)?;
-    } else {
-        write_text(&mut out, report, colors)?;
-    }
-    out.flush()
 }
 
 /// After a wider name the finding is in the next line, so that one long name does not widen the column.

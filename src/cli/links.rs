@@ -12,7 +12,7 @@ use ib_mad::label::{grouped, natural_key};
 
 use super::Fatal;
 use super::list::{self, Found, ListArgs, NodeMatch, VerdictArgs};
-use super::source::{FabricSource, OnceArgs, SourceArgs};
+use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
 
@@ -47,22 +47,8 @@ pub struct LinksArgs {
     node: Vec<String>,
     #[command(flatten)]
     selection: VerdictArgs,
-    /// Order [default: verdict]
-    #[arg(
-        long,
-        value_name = "KEY",
-        value_enum,
-        default_value_t,
-        hide_default_value = true,
-        help_heading = "Output"
-    )]
-    sort: LinkOrder,
     #[command(flatten)]
-    list: ListArgs,
-    #[command(flatten)]
-    once: OnceArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    list: ListArgs<LinkOrder>,
 }
 
 /// The order of a list of links. Links that are equal are in the order of their verdicts.
@@ -87,30 +73,22 @@ pub enum LinkOrder {
 
 /// Prints the links.
 pub fn run(args: &LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
-    let LinksArgs { list, once, source, .. } = args;
-    let source = source.clone().read(once, list.interval())?;
-    list::run(list, &source, color, |source| args.find(source), |found| table(found, args.sort))
+    let order = args.list.order();
+    args.list.run(color, |source| args.find(source), |found| table(found, order))
 }
 
 impl LinksArgs {
     fn find(&self, source: &FabricSource) -> Result<Found<Links>, Fatal> {
-        let fabric = source.fabric.as_deref();
         let is_limited = self.is_limited_at_the_source();
         let filter = Filter {
             suspect: self.suspect,
-            fabric: fabric.map(str::to_owned),
+            fabric: source.fabric.clone(),
             verdicts: if is_limited { self.selection.verdict.clone() } else { Vec::new() },
             limit: self.list.limit.filter(|_| is_limited),
             ..Filter::default()
         };
-        let limit = filter.limit.map(|limit| limit.to_string());
-        let suspect = self.suspect.then_some(("suspect", "true"));
-        let pairs = suspect.into_iter().chain(fabric.map(|name| ("fabric", name)));
-        let pairs = pairs.chain(filter.verdicts.iter().map(|it| ("verdict", it.label())));
-        let pairs: Vec<_> = pairs.chain(limit.as_deref().map(|limit| ("limit", limit))).collect();
-        let ends = self.node.iter().map(|text| NodeMatch::of(source, text));
-        let ends = ends.collect::<Result<Vec<_>, Fatal>>()?;
-        let found = source.get(LINKS, &pairs, |board| links(&board.fabrics, &filter))?;
+        let ends = NodeMatch::all(source, &self.node)?;
+        let found = source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
         Ok(self.select(found, &ends))
     }
 
@@ -118,7 +96,7 @@ impl LinksArgs {
     fn is_limited_at_the_source(&self) -> bool {
         let selects_by_verdict =
             self.node.is_empty() && self.selection.reason.is_empty() && !self.suspect;
-        self.sort == LinkOrder::Verdict
+        self.list.order() == LinkOrder::Verdict
             && selects_by_verdict
             && self.list.limit.is_some_and(|limit| (1..=MAX_LIMIT).contains(&limit))
     }
@@ -127,11 +105,8 @@ impl LinksArgs {
     fn select(&self, mut found: Links, ends: &[NodeMatch]) -> Found<Links> {
         let is_selected = |link: &Link| {
             let reasons = link.reasons.iter().map(|reason| &*reason.reason);
-            let is_of = |wanted: &NodeMatch| {
-                link.ends.iter().any(|end| wanted.has(&end.node, &end.guid, Some(end.port)))
-            };
-            self.selection.selects(link.verdict(), reasons)
-                && (ends.is_empty() || ends.iter().any(is_of))
+            let has = |end: &End| list::is_wanted(ends, &end.node, &end.guid, Some(end.port));
+            self.selection.selects(link.verdict(), reasons) && link.ends.iter().any(has)
         };
         let mut verdicts = Verdicts::default();
         let mut selected = Vec::new();
@@ -151,10 +126,8 @@ impl LinksArgs {
         let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
         let count = is_filtered.then_some(verdicts.count());
         let summary = summary(&found, count, self.suspect, &self.node.join(", "));
-        let order =
-            list::first(selected.len(), self.list.limit, |at| key(self.sort, &selected[at].1));
-        let mut links: Vec<Option<(usize, Link)>> = selected.into_iter().map(Some).collect();
-        for (fabric, link) in order.into_iter().filter_map(|at| links[at].take()) {
+        let order = list::order_by(&selected, |(_, link)| key(self.list.order(), link));
+        for (fabric, link) in list::reordered(selected, order).take(self.list.most()) {
             found.fabrics[fabric].links.push(link);
         }
         Found { model: found, verdicts, summary }
@@ -230,11 +203,7 @@ fn table(found: &Links, order: LinkOrder) -> Table {
     let mut links: Vec<&Link> = found.fabrics.iter().flat_map(|fabric| &fabric.links).collect();
     links.sort_by_cached_key(|link| key(order, link));
     let rows = links.into_iter().map(|link| (Color::of(link.verdict()), row(link)));
-    let mut table = Table { columns, rows: rows.collect() };
-    if found.fabrics.len() < 2 {
-        table.without(&["FABRIC"]);
-    }
-    table
+    Table { columns, rows: rows.collect() }.with_fabric(found.fabrics.len() > 1)
 }
 
 fn row(link: &Link) -> Vec<String> {
@@ -353,7 +322,7 @@ mod tests {
     fn listed(options: &[&str], links: Vec<Link>) -> Vec<Link> {
         let args = args(options);
         let found = args.select(in_fabric(links), &[]).model;
-        let rows = table(&found, args.sort).rows;
+        let rows = table(&found, args.list.order()).rows;
         let links = found.fabrics.into_iter().flat_map(|fabric| fabric.links);
         let links: Vec<Link> = links.collect();
         assert_eq!(rows.len(), links.len());

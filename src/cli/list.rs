@@ -1,7 +1,7 @@
 //! What the commands `links`, `nodes` and `ports` have in common: which rows are listed, in which form, how often,
 //! and the exit code.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -9,22 +9,32 @@ use serde::Serialize;
 use site_config::units::HumanDuration;
 
 use crate::api::model::{LEARNING, Verdicts};
+use crate::history_client::Place;
 use ib_health::{Reason, Verdict};
 use ib_mad::PortNumber;
 use ib_mad::label::grouped;
 
-use super::source::{FabricSource, Place, is_at};
+use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};
 use super::table::{Style, Table};
 use super::terminal::{self, ColorChoice, printable};
-use super::{Exit, Fatal, closed_pipe_is_no_error};
+use super::{Exit, Fatal, as_json, print};
 
-/// The options of a list.
-#[derive(Args, Clone, Debug, Default)]
+/// An order of a list, and the default one.
+pub trait SortKey: ValueEnum + Copy + Default + Send + Sync + 'static {}
+
+impl<S: ValueEnum + Copy + Default + Send + Sync + 'static> SortKey for S {}
+
+/// The options of a list, and where its rows are from.
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
-pub struct ListArgs {
+pub struct ListArgs<S: SortKey> {
+    /// Order [default: verdict]
+    // No `default_value_t`: clap would have one default for all types.
+    #[arg(long, value_name = "KEY")]
+    sort: Option<S>,
     /// Write JSON, in the same order
     #[arg(long)]
-    pub json: bool,
+    json: bool,
     /// List at most this many
     ///
     /// The first ones in the order of --sort. The exit code of --fail-on still depends on all selected ones.
@@ -43,6 +53,10 @@ pub struct ListArgs {
     /// With "watch" also if one is degraded.
     #[arg(long, value_name = "VERDICT", conflicts_with = "watch")]
     fail_on: Option<FailOn>,
+    #[command(flatten)]
+    once: OnceArgs,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 /// With which verdict a list ends with [`Exit::Found`].
@@ -116,42 +130,98 @@ pub struct Found<M> {
     pub summary: String,
 }
 
-/// Lists what `find` finds, once or again and again.
-pub fn run<M: Serialize>(
-    args: &ListArgs,
-    source: &FabricSource,
-    color: ColorChoice,
-    find: impl Fn(&FabricSource) -> Result<Found<M>, Fatal>,
-    table: impl Fn(&M) -> Table,
-) -> Result<(), Fatal> {
-    if let Some(interval) = args.watch {
-        return watch(args, source, color, interval.into(), find, table);
+impl<S: SortKey> ListArgs<S> {
+    /// The value of `--sort`.
+    pub fn order(&self) -> S {
+        self.sort.unwrap_or_default()
     }
-    let found = find(source)?;
-    let text = text(args, &found.model, color, &table)?;
-    if closed_pipe_is_no_error(print(&text))? && !args.json {
-        // The output is complete: an error here does not matter.
-        let mut stderr = std::io::stderr();
-        for line in source.notes.iter().chain([&summary(source, &found)]) {
-            let _ = writeln!(stderr, "{line}");
+
+    /// How many rows are listed at most.
+    pub fn most(&self) -> usize {
+        self.limit.unwrap_or(usize::MAX)
+    }
+
+    /// Lists what `find` finds, once or again and again.
+    pub fn run<M: Serialize>(
+        &self,
+        color: ColorChoice,
+        find: impl Fn(&FabricSource) -> Result<Found<M>, Fatal>,
+        table: impl Fn(&M) -> Table,
+    ) -> Result<(), Fatal> {
+        let interval = self.watch.map(Duration::from);
+        let source = &self.source.clone().read(&self.once, interval)?;
+        let text = |model: &M| self.text(model, color, &table);
+        if let Some(interval) = interval {
+            return self.watch(source, interval, find, text);
+        }
+        let found = find(source)?;
+        if print(&text(&found.model)?)? && !self.json {
+            // The output is complete: an error here does not matter.
+            let mut stderr = std::io::stderr();
+            for line in source.notes.iter().chain([&summary(source, &found)]) {
+                let _ = writeln!(stderr, "{line}");
+            }
+        }
+        let (bad, watch) = (found.verdicts.bad, found.verdicts.watch);
+        let (failing, what) = match self.fail_on {
+            None => (0, ""),
+            Some(FailOn::Bad) => (bad, "bad"),
+            Some(FailOn::Watch) => (bad + watch, "bad or degraded"),
+        };
+        match failing {
+            0 => Ok(()),
+            count => Err(Fatal::new(Exit::Found, format!("--fail-on: {} {what}", grouped(count)))),
         }
     }
-    let (bad, watch) = (found.verdicts.bad, found.verdicts.watch);
-    let (failing, what) = match args.fail_on {
-        None => (0, ""),
-        Some(FailOn::Bad) => (bad, "bad"),
-        Some(FailOn::Watch) => (bad + watch, "bad or degraded"),
-    };
-    match failing {
-        0 => Ok(()),
-        count => Err(Fatal::new(Exit::Found, format!("--fail-on: {} {what}", grouped(count)))),
-    }
-}
 
-impl ListArgs {
-    /// The interval of `--watch`.
-    pub fn interval(&self) -> Option<Duration> {
-        self.watch.map(Duration::from)
+    fn text<M: Serialize>(
+        &self,
+        model: &M,
+        color: ColorChoice,
+        table: impl Fn(&M) -> Table,
+    ) -> Result<Vec<u8>, Fatal> {
+        if self.json {
+            return Ok(as_json(model)?.into_bytes());
+        }
+        let mut out = Vec::new();
+        let written = table(model).write(&mut out, Style::for_output(color, self.wide));
+        written.map_err(Fatal::failed_to("cannot format the list"))?;
+        Ok(out)
+    }
+
+    /// Lists at intervals until a signal or a closed pipe: on a terminal as many lines as it has, from the top.
+    fn watch<M>(
+        &self,
+        source: &FabricSource,
+        interval: Duration,
+        find: impl Fn(&FabricSource) -> Result<Found<M>, Fatal>,
+        text: impl Fn(&M) -> Result<Vec<u8>, Fatal>,
+    ) -> Result<(), Fatal> {
+        loop {
+            source.check()?;
+            let (mut out, last) = match find(source) {
+                Ok(found) => (text(&found.model)?, summary(source, &found)),
+                // It may be restarting. A mistake in the command line stays one.
+                Err(error) if error.exit == Exit::Failed => (Vec::new(), printable(&error.message)),
+                Err(error) => return Err(error),
+            };
+            if let Some((columns, rows)) = terminal::size()
+                && !self.json
+            {
+                let lines: Vec<&[u8]> = out.split_inclusive(|byte| *byte == b'\n').collect();
+                let room = rows.saturating_sub(1 + last.chars().count().div_ceil(columns));
+                let shown = lines.iter().take(room).copied();
+                out = [&b"\x1b[H\x1b[2J"[..]].into_iter().chain(shown).collect::<Vec<_>>().concat();
+                out.extend_from_slice(last.as_bytes());
+            } else if !self.json {
+                out.extend_from_slice(last.as_bytes());
+                out.extend_from_slice(b"\n\n");
+            }
+            if !print(&out)? {
+                return Ok(());
+            }
+            std::thread::sleep(interval);
+        }
     }
 }
 
@@ -160,72 +230,17 @@ fn summary<M>(source: &FabricSource, found: &Found<M>) -> String {
     printable(&format!("{}{hint}", found.summary))
 }
 
-fn text<M: Serialize>(
-    args: &ListArgs,
-    model: &M,
-    color: ColorChoice,
-    table: &impl Fn(&M) -> Table,
-) -> Result<Vec<u8>, Fatal> {
-    let mut out = Vec::new();
-    let written = if args.json {
-        serde_json::to_writer_pretty(&mut out, model)
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out))
-    } else {
-        table(model).write(&mut out, Style::for_output(color, args.wide))
-    };
-    written.map_err(Fatal::failed_to("cannot format the list"))?;
-    Ok(out)
-}
-
-fn print(text: &[u8]) -> std::io::Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    out.write_all(text)?;
-    out.flush()
-}
-
-/// Lists at intervals until a signal or a closed pipe: on a terminal as many lines as it has, from the top.
-fn watch<M: Serialize>(
-    args: &ListArgs,
-    source: &FabricSource,
-    color: ColorChoice,
-    interval: Duration,
-    find: impl Fn(&FabricSource) -> Result<Found<M>, Fatal>,
-    table: impl Fn(&M) -> Table,
-) -> Result<(), Fatal> {
-    loop {
-        source.check()?;
-        let (mut out, last) = match find(source) {
-            Ok(found) => (text(args, &found.model, color, &table)?, summary(source, &found)),
-            // It may be restarting. A mistake in the command line stays one.
-            Err(error) if error.exit == Exit::Failed => (Vec::new(), printable(&error.message)),
-            Err(error) => return Err(error),
-        };
-        if let Some((columns, rows)) = terminal::size()
-            && !args.json
-        {
-            let lines: Vec<&[u8]> = out.split_inclusive(|byte| *byte == b'\n').collect();
-            let room = rows.saturating_sub(1 + last.chars().count().div_ceil(columns));
-            let shown = lines.iter().take(room).copied();
-            out = [&b"\x1b[H\x1b[2J"[..]].into_iter().chain(shown).collect::<Vec<_>>().concat();
-            out.extend_from_slice(last.as_bytes());
-        } else if !args.json {
-            out.extend_from_slice(last.as_bytes());
-            out.extend_from_slice(b"\n\n");
-        }
-        if !closed_pipe_is_no_error(print(&out))? {
-            return Ok(());
-        }
-        std::thread::sleep(interval);
-    }
-}
-
-/// The first `limit` of some rows in an order, by their indexes.
-pub fn first<K: Ord>(count: usize, limit: Option<usize>, key: impl Fn(usize) -> K) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by_cached_key(|index| key(*index));
-    order.truncate(limit.unwrap_or(usize::MAX));
+/// The indexes of some rows in the order of a key that may borrow from them.
+pub fn order_by<'a, T, K: Ord>(rows: &'a [T], key: impl Fn(&'a T) -> K) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_cached_key(|index| key(&rows[*index]));
     order
+}
+
+/// Some rows in the order of their indexes.
+pub fn reordered<T>(rows: Vec<T>, order: Vec<usize>) -> impl Iterator<Item = T> {
+    let mut rows: Vec<Option<T>> = rows.into_iter().map(Some).collect();
+    order.into_iter().filter_map(move |index| rows[index].take())
 }
 
 /// The counts of verdicts as a text, the worst first: `1 bad, 2 degraded, 40 unknown (38 learning)`.
@@ -256,16 +271,16 @@ pub enum NodeMatch {
 }
 
 impl NodeMatch {
-    /// What a value of `--node` means.
-    pub fn of(source: &FabricSource, text: &str) -> Result<Self, Fatal> {
-        if text.contains('*') {
-            return Ok(NodeMatch::Pattern(text.to_owned()));
-        }
-        source.places("--node", text).map(NodeMatch::Places)
+    /// What the values of `--node` mean.
+    pub fn all(source: &FabricSource, texts: &[String]) -> Result<Vec<Self>, Fatal> {
+        let of = |text: &String| match text {
+            pattern if pattern.contains('*') => Ok(NodeMatch::Pattern(pattern.clone())),
+            text => source.places("--node", text).map(NodeMatch::Places),
+        };
+        texts.iter().map(of).collect()
     }
 
-    /// Whether a node is selected, or one of its ports.
-    pub fn has(&self, node: &str, guid: &str, port: Option<PortNumber>) -> bool {
+    fn has(&self, node: &str, guid: &str, port: Option<PortNumber>) -> bool {
         match self {
             NodeMatch::Pattern(pattern) => glob(pattern, node),
             NodeMatch::Places(places) => guid.parse().is_ok_and(|guid| match port {
@@ -274,6 +289,11 @@ impl NodeMatch {
             }),
         }
     }
+}
+
+/// Whether a node is selected, or one of its ports; without a selection all are.
+pub fn is_wanted(wanted: &[NodeMatch], node: &str, guid: &str, port: Option<PortNumber>) -> bool {
+    wanted.is_empty() || wanted.iter().any(|it| it.has(node, guid, port))
 }
 
 /// Whether a name matches a pattern with `*`, in any case.

@@ -18,9 +18,11 @@ mod terminal;
 pub mod top;
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind};
+use std::io::{ErrorKind, Write};
 
 use clap::{Parser, Subcommand};
+use serde::Serialize;
+use tempfile::TempDir;
 
 pub use terminal::ColorChoice;
 use terminal::printable;
@@ -47,15 +49,12 @@ pub struct Cli {
     #[arg(
         long,
         value_name = "WHEN",
-        value_enum,
-        default_value_t,
         global = true,
-        hide_default_value = true,
         hide_possible_values = true,
         hide_short_help = true,
         help_heading = "Output"
     )]
-    pub color: ColorChoice,
+    pub color: Option<ColorChoice>,
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
@@ -137,9 +136,20 @@ impl Fatal {
     }
 }
 
-/// Whether standard output was written; `false` if its reader closed the pipe, which is no error.
-fn closed_pipe_is_no_error(written: io::Result<()>) -> Result<bool, Fatal> {
-    match written {
+/// A folder that is deleted when it is dropped.
+fn temporary_folder() -> Result<TempDir, Fatal> {
+    TempDir::new().map_err(Fatal::failed_to("cannot create a temporary directory"))
+}
+
+/// As indented JSON.
+fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
+    Ok(serde_json::to_string_pretty(value).map_err(Fatal::failed)? + "\n")
+}
+
+/// Writes to standard output; `false` if its reader closed the pipe, which is no error.
+fn print(text: &[u8]) -> Result<bool, Fatal> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Fatal::failed(format!("cannot write to standard output: {error}"))),

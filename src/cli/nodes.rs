@@ -12,8 +12,8 @@ use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
 
 use super::Fatal;
-use super::list::{self, Found, ListArgs};
-use super::source::{FabricSource, OnceArgs, SourceArgs};
+use super::list::{self, Found, ListArgs, NodeMatch};
+use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
 
@@ -49,22 +49,8 @@ pub struct NodesArgs {
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = list::verdict,
           help_heading = "Selection")]
     verdict: Vec<Verdict>,
-    /// Order [default: verdict]
-    #[arg(
-        long,
-        value_name = "KEY",
-        value_enum,
-        default_value_t,
-        hide_default_value = true,
-        help_heading = "Output"
-    )]
-    sort: NodeOrder,
     #[command(flatten)]
-    list: ListArgs,
-    #[command(flatten)]
-    once: OnceArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    list: ListArgs<NodeOrder>,
 }
 
 /// The order of a list of nodes.
@@ -97,31 +83,20 @@ fn node_type(text: &str) -> Result<&'static str, String> {
 
 /// Prints the nodes.
 pub fn run(args: &NodesArgs, color: ColorChoice) -> Result<(), Fatal> {
-    let source = args.source.clone().read(&args.once, args.list.interval())?;
-    list::run(
-        &args.list,
-        &source,
-        color,
-        |source| args.find(source),
-        |found| table(found, args.sort),
-    )
+    let order = args.list.order();
+    args.list.run(color, |source| args.find(source), |found| table(found, order))
 }
 
 impl NodesArgs {
     fn find(&self, source: &FabricSource) -> Result<Found<Nodes>, Fatal> {
-        let fabric = source.fabric.as_deref();
-        let filter =
-            Filter { kind: self.kind, fabric: fabric.map(str::to_owned), ..Filter::default() };
-        let pairs = [("kind", self.kind), ("fabric", fabric)];
-        let pairs: Vec<_> =
-            pairs.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-        let wanted = self.node.iter().map(|text| list::NodeMatch::of(source, text));
-        let wanted = wanted.collect::<Result<Vec<_>, Fatal>>()?;
-        let found = source.get("/api/v1/nodes", &pairs, |board| nodes(&board.fabrics, &filter))?;
+        let fabric = source.fabric.clone();
+        let filter = Filter { kind: self.kind, fabric, ..Filter::default() };
+        let wanted = NodeMatch::all(source, &self.node)?;
+        let found = source.get("/api/v1/nodes", &filter, |board| nodes(&board.fabrics, &filter))?;
         Ok(self.select(found, &wanted))
     }
 
-    fn select(&self, mut found: Nodes, wanted: &[list::NodeMatch]) -> Found<Nodes> {
+    fn select(&self, mut found: Nodes, wanted: &[NodeMatch]) -> Found<Nodes> {
         let mut verdicts = Verdicts::default();
         let mut selected = Vec::new();
         let (mut count, mut down) = (0, 0);
@@ -129,10 +104,9 @@ impl NodesArgs {
             for node in std::mem::take(&mut listed.nodes) {
                 count += 1;
                 down += usize::from(!node.up);
-                let is_wanted = |it: &list::NodeMatch| it.has(&node.node, &node.guid, None);
                 if (!self.down || !node.up)
                     && (self.verdict.is_empty() || self.verdict.contains(&worst(&node)))
-                    && (wanted.is_empty() || wanted.iter().any(is_wanted))
+                    && list::is_wanted(wanted, &node.node, &node.guid, None)
                 {
                     verdicts.add(worst(&node));
                     selected.push((fabric, node));
@@ -144,10 +118,8 @@ impl NodesArgs {
             if selected.len() < count { format!("{} of ", selected.len()) } else { String::new() };
         let summary =
             format!("{listed}{nodes}, {down} down; worst links: {}", list::counts(&verdicts, true));
-        let order =
-            list::first(selected.len(), self.list.limit, |at| key(self.sort, &selected[at].1));
-        let mut nodes: Vec<Option<(usize, Node)>> = selected.into_iter().map(Some).collect();
-        for (fabric, node) in order.into_iter().filter_map(|at| nodes[at].take()) {
+        let order = list::order_by(&selected, |(_, node)| key(self.list.order(), node));
+        for (fabric, node) in list::reordered(selected, order).take(self.list.most()) {
             found.fabrics[fabric].nodes.push(node);
         }
         Found { model: found, verdicts, summary }
@@ -196,11 +168,7 @@ fn table(found: &Nodes, order: NodeOrder) -> Table {
     let mut nodes: Vec<(&str, &Node)> = nodes.collect();
     nodes.sort_by_cached_key(|(_, node)| key(order, node));
     let rows = nodes.into_iter().map(|(fabric, node)| row(fabric, node));
-    let mut table = Table { columns, rows: rows.collect() };
-    if found.fabrics.len() < 2 {
-        table.without(&["FABRIC"]);
-    }
-    table
+    Table { columns, rows: rows.collect() }.with_fabric(found.fabrics.len() > 1)
 }
 
 fn row(fabric: &str, node: &Node) -> super::table::Row {
@@ -256,11 +224,11 @@ mod tests {
     fn listed(options: &[&str]) -> Vec<String> {
         let cli = Cli::try_parse_from([&["fabric-exporter", "nodes"], options].concat()).unwrap();
         let Verb::Nodes(args) = cli.verb else { panic!("another verb") };
-        let pattern = args.node.iter().map(|text| list::NodeMatch::Pattern(text.clone()));
+        let pattern = args.node.iter().map(|text| NodeMatch::Pattern(text.clone()));
         let found = args.select(found(), &pattern.collect::<Vec<_>>());
         let names = found.model.fabrics[0].nodes.iter().map(|node| node.node.clone());
         let names: Vec<String> = names.collect();
-        let rows = table(&found.model, args.sort).rows;
+        let rows = table(&found.model, args.list.order()).rows;
         assert_eq!(rows.iter().map(|(_, cells)| cells[1].clone()).collect::<Vec<_>>(), names);
         names
     }

@@ -1,18 +1,19 @@
 //! `ports`: the ports of nodes with state, neighbor, verdict and counters.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::model::{NodeDetail, Port, Verdicts};
+use crate::api::model::{NodeDetail, Port, Verdicts, verdict_from};
 use crate::api::ports::node_by_guid;
+use crate::history_client::Place;
 use ib_health::Verdict;
-use ib_mad::Guid;
 use ib_mad::label::plural;
 
 use super::links::rate;
 use super::list::{self, Found, ListArgs, VerdictArgs};
-use super::source::{FabricSource, OnceArgs, Place, SourceArgs, is_at};
+use super::source::{FabricSource, is_at};
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
 use super::{Fatal, terminal};
@@ -28,7 +29,10 @@ counters; a + after a value means that the counter is saturated.";
 
 /// The arguments of `ports`.
 #[derive(Args, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(
+    after_long_help = EXAMPLES,
+    mut_arg("sort", |arg| arg.help("Order [default: port]")),
+)]
 pub struct PortsArgs {
     /// Node, port or link
     ///
@@ -37,22 +41,8 @@ pub struct PortsArgs {
     node: Vec<String>,
     #[command(flatten)]
     selection: VerdictArgs,
-    /// Order [default: port]
-    #[arg(
-        long,
-        value_name = "KEY",
-        value_enum,
-        default_value_t,
-        hide_default_value = true,
-        help_heading = "Output"
-    )]
-    sort: PortOrder,
     #[command(flatten)]
-    list: ListArgs,
-    #[command(flatten)]
-    once: OnceArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    list: ListArgs<PortOrder>,
 }
 
 /// The order of the ports of a node.
@@ -71,14 +61,7 @@ pub enum PortOrder {
 
 /// Prints the ports.
 pub fn run(args: &PortsArgs, color: ColorChoice) -> Result<(), Fatal> {
-    let source = args.source.clone().read(&args.once, args.list.interval())?;
-    list::run(
-        &args.list,
-        &source,
-        color,
-        |source| args.find(source),
-        |found: &Vec<NodeDetail>| table(found),
-    )
+    args.list.run(color, |source| args.find(source), |found: &Vec<NodeDetail>| table(found))
 }
 
 impl PortsArgs {
@@ -87,31 +70,23 @@ impl PortsArgs {
         for text in &self.node {
             places.extend(source.places("NODE", text)?);
         }
-        let mut guids: Vec<Guid> = places.iter().map(|(guid, _)| *guid).collect();
-        let mut seen = std::collections::BTreeSet::new();
-        guids.retain(|guid| seen.insert(*guid));
-        let fabric = source.fabric.as_deref();
-        let pairs: Vec<_> = fabric.map(|name| ("fabric", name)).into_iter().collect();
-        let detail = |guid: &Guid| {
-            let path = format!("/api/v1/nodes/{guid}");
-            source.get(&path, &pairs, |board| {
-                node_by_guid(&board.fabrics, fabric, *guid).unwrap_or_default()
-            })
-        };
-        let nodes = guids.iter().map(detail).collect::<Result<Vec<NodeDetail>, Fatal>>()?;
+        let mut seen = BTreeSet::new();
+        let guids = places.iter().map(|(guid, _)| *guid).filter(|guid| seen.insert(*guid));
+        let nodes = guids.map(|guid| source.node(guid, source.fabric.as_deref()));
+        let nodes = nodes.collect::<Result<Vec<NodeDetail>, Fatal>>()?;
         Ok(self.select(nodes, &places))
     }
 
     fn select(&self, mut nodes: Vec<NodeDetail>, places: &[Place]) -> Found<Vec<NodeDetail>> {
         let mut verdicts = Verdicts::default();
-        let (mut count, mut room) = (0, self.list.limit.unwrap_or(usize::MAX));
+        let (mut count, mut room) = (0, self.list.most());
         for detail in &mut nodes {
             let guid = detail.node.guid.parse().unwrap_or_default();
             detail.ports.retain(|port| {
                 is_at(places, (guid, port.name.port))
                     && self.selection.selects(verdict(port), port.reasons.iter().map(|it| &**it))
             });
-            detail.ports.sort_by_key(|port| key(self.sort, port));
+            detail.ports.sort_by_key(|port| key(self.list.order(), port));
             let linked = detail.ports.iter().filter(|port| port.verdict.is_some());
             linked.for_each(|port| verdicts.add(verdict(port)));
             count += detail.ports.len();
@@ -197,6 +172,7 @@ mod tests {
     use crate::cli::table::Style;
     use crate::cli::{Cli, Verb};
     use clap::Parser;
+    use ib_mad::Guid;
 
     fn leaf() -> NodeDetail {
         let name = |node: &str, port| PortName { node: node.into(), port, ..PortName::default() };

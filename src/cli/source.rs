@@ -13,13 +13,15 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::api::model::Search;
+use crate::api::Filter;
+use crate::api::model::{Hit, NodeDetail, Search};
+use crate::api::ports::node_by_guid;
 use crate::api::search::search;
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
 use crate::config::{FabricSettings, Settings};
-use crate::history_client::{HistoryClient, one_line};
+use crate::history_client::{HistoryClient, Place, one_line, place_of};
 use crate::monitor::Monitor;
 use crate::remote::{Access, Remote};
 use fabric_history::settings::HistorySettings;
@@ -27,14 +29,14 @@ use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::{End, LinkId};
+use ib_mad::Guid;
 use ib_mad::clock::Clock;
-use ib_mad::{Guid, PortNumber};
 use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
 use super::daemon::Daemon;
 use super::terminal::{Progress, printable};
-use super::{Fatal, dumps};
+use super::{Fatal, dumps, temporary_folder};
 
 /// The longest time of `--for`.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -115,7 +117,7 @@ pub struct FabricSource {
 
 #[derive(Debug)]
 enum Kind {
-    Exporter(Box<Remote>),
+    Exporter(Remote),
     Sweeps(Sweeps),
     Dumps(SharedState),
 }
@@ -137,38 +139,24 @@ pub(super) const SINGLE_SWEEP: &str =
     "for bit error ratios use --for 1m, or --url of a running exporter";
 
 impl SourceArgs {
-    /// An exporter, or sweeps that continue; the first one of each fabric has not ended yet.
-    fn start(self, longest: Duration) -> Result<FabricSource, Fatal> {
+    /// An exporter, or sweeps that continue; the first one of each fabric has not ended yet. If `is_live`, with events:
+    /// those of the exporter, or of what is swept from now on. Then nothing is logged: that would garble a screen.
+    pub fn start(self, longest: Duration, is_live: bool) -> Result<FabricSource, Fatal> {
         let fabric = self.of_fabric.clone();
-        let kind = if let Some(url) = &self.url {
+        let (kind, history) = if let Some(url) = &self.url {
             let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
-            Kind::Exporter(Box::new(remote))
+            let history = is_live.then(|| HistoryClient::new(url, &self.access)).transpose();
+            (Kind::Exporter(remote), history.map_err(bad_url)?.map(History::Exporter))
         } else {
-            let settings = Settings { history: None, ..self.settings()? };
-            Kind::Sweeps(Sweeps::start(settings, longest, true)?)
+            let folder = is_live.then(temporary_folder).transpose()?;
+            let history = folder.as_ref().map(|folder| HistorySettings {
+                // A temporary folder may be in memory.
+                size: 64 << 20,
+                ..HistorySettings::new(folder.path().join("top.db"))
+            });
+            let settings = Settings { history, ..self.settings()? };
+            (Kind::Sweeps(Sweeps::start(settings, longest, !is_live)?), folder.map(History::Own))
         };
-        Ok(FabricSource { kind, fabric, history: None, notes: Vec::new(), hint: None })
-    }
-
-    /// The same with events: those of the exporter, or of what is swept from now on. Nothing is logged, because that
-    /// would garble a screen.
-    pub fn start_live(self, longest: Duration) -> Result<FabricSource, Fatal> {
-        if let Some(url) = &self.url {
-            let history = HistoryClient::new(url, &self.access).map_err(bad_url)?;
-            let source = self.start(longest)?;
-            return Ok(FabricSource { history: Some(History::Exporter(history)), ..source });
-        }
-        let fabric = self.of_fabric.clone();
-        let folder = TempDir::new();
-        let folder = folder.map_err(Fatal::failed_to("cannot create a temporary directory"))?;
-        // A temporary folder may be in memory.
-        let history = HistorySettings {
-            size: 64 << 20,
-            ..HistorySettings::new(folder.path().join("top.db"))
-        };
-        let settings = Settings { history: Some(history), ..self.settings()? };
-        let kind = Kind::Sweeps(Sweeps::start(settings, longest, false)?);
-        let history = Some(History::Own(folder));
         Ok(FabricSource { kind, fabric, history, notes: Vec::new(), hint: None })
     }
 
@@ -180,7 +168,7 @@ impl SourceArgs {
         let length = once.watch_for.map(Duration::from).unwrap_or_default();
         // Events are found by comparing sweeps: there have to be several in this time.
         let longest = if length.is_zero() { watch.unwrap_or(Duration::MAX) } else { length / 4 };
-        let mut source = self.start(longest.max(Duration::from_secs(1)))?;
+        let mut source = self.start(longest.max(Duration::from_secs(1)), false)?;
         if let Kind::Sweeps(sweeps) = &mut source.kind {
             let _progress = match length {
                 Duration::ZERO => Progress::start("discovering and sweeping the fabric", None),
@@ -235,22 +223,27 @@ impl SourceArgs {
     }
 }
 
-/// A place that a reference means: a node, or one of its ports.
-pub type Place = (Guid, Option<PortNumber>);
-
 impl FabricSource {
     /// A model of the API: an exporter is queried for it; here `local` builds it.
     pub fn get<T: DeserializeOwned>(
         &self,
         path: &str,
-        pairs: &[(&str, &str)],
+        filter: &Filter,
         local: impl FnOnce(&SharedState) -> T,
     ) -> Result<T, Fatal> {
         match &self.kind {
-            Kind::Exporter(remote) => request(remote, path, pairs),
+            Kind::Exporter(remote) => request(remote, path, &pairs(filter)),
             Kind::Sweeps(sweeps) => Ok(local(&sweeps.seen.borrow())),
             Kind::Dumps(board) => Ok(local(board)),
         }
+    }
+
+    /// A node with its ports, of one fabric or of all; empty if there is none.
+    pub fn node(&self, guid: Guid, fabric: Option<&str>) -> Result<NodeDetail, Fatal> {
+        let filter = Filter { fabric: fabric.map(str::to_owned), ..Filter::default() };
+        self.get(&format!("/api/v1/nodes/{guid}"), &filter, |board| {
+            node_by_guid(&board.fabrics, fabric, guid).unwrap_or_default()
+        })
     }
 
     /// The name of an exporter, or what is read instead.
@@ -293,7 +286,11 @@ impl FabricSource {
         if let Some(LinkId(a, b)) = reference.link {
             return Ok([a, b].map(|(guid, number)| (guid, Some(number))).to_vec());
         }
-        let found = self.get("/api/v1/search", &[("q", text)], |board| search(board, text))?;
+        let filter = Filter { q: text.to_owned(), ..Filter::default() };
+        let found = match text {
+            "" => Search::default(),
+            text => self.get("/api/v1/search", &filter, |board| search(board, text))?,
+        };
         let places = places_of(&reference, &found, self.fabric.as_deref());
         if places.is_empty() {
             let mut problem = format!("{flag}: {text:?} not found in {}", self.name());
@@ -310,20 +307,10 @@ impl FabricSource {
 /// The hits of a search that are what a reference means.
 fn places_of(reference: &Reference, found: &Search, fabric: Option<&str>) -> Vec<Place> {
     let hits = found.hits.iter().filter(|hit| fabric.is_none_or(|fabric| fabric == hit.fabric));
-    let place = |hit: &crate::api::model::Hit| {
-        let guid: Guid = hit.id.parse().ok()?;
-        // A name that several nodes share begins the names of all of them.
-        let is_meant = hit.quality == "exact" || reference.is_node(&hit.name, guid);
-        match &*hit.kind {
-            "node" if is_meant => Some((guid, None)),
-            "port" if is_meant => {
-                let number = Reference::new(&hit.name).ports.first()?.number;
-                Some((guid, Some(number)))
-            }
-            _ => None,
-        }
-    };
-    hits.filter_map(place).collect()
+    // A name that several nodes share begins the names of all of them.
+    let is_meant =
+        |hit: &Hit, (guid, _): Place| hit.quality == "exact" || reference.is_node(&hit.name, guid);
+    hits.filter_map(|hit| place_of(hit).filter(|place| is_meant(hit, *place))).collect()
 }
 
 /// Whether one of some places is this port.
@@ -331,20 +318,31 @@ pub fn is_at(places: &[Place], (guid, port): End) -> bool {
     places.iter().any(|(of, number)| *of == guid && number.is_none_or(|number| number == port))
 }
 
+/// The query parameters of a filter.
+fn pairs(filter: &Filter) -> Vec<(&'static str, String)> {
+    let suspect = filter.suspect.then(|| "true".to_owned());
+    let one = [
+        ("fabric", filter.fabric.clone()),
+        ("node", filter.node.clone()),
+        ("suspect", suspect),
+        ("kind", filter.kind.map(str::to_owned)),
+        ("q", Some(filter.q.clone()).filter(|text| !text.is_empty())),
+        ("name", Some(filter.name.clone()).filter(|text| !text.is_empty())),
+        ("limit", filter.limit.map(|limit| limit.to_string())),
+    ];
+    let one = one.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    one.chain(filter.verdicts.iter().map(|it| ("verdict", it.label().to_owned()))).collect()
+}
+
 /// Requests a model of an exporter.
 fn request<T: DeserializeOwned>(
     remote: &Remote,
     path: &str,
-    pairs: &[(&str, &str)],
+    pairs: &[(&str, String)],
 ) -> Result<T, Fatal> {
     let _progress = Progress::start(format!("waiting for {}", remote.name()), None);
-    let read = || {
-        let request = remote.get(path).query_pairs(pairs.iter().copied());
-        let mut response = request.call()?;
-        let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
-        Ok((response.status().as_u16(), body))
-    };
-    let (status, body) = read().map_err(|error: ureq::Error| {
+    let read = remote.read(path, pairs, MAX_BODY);
+    let (status, body) = read.map_err(|error| {
         let (name, reason) = (remote.name(), Remote::reason(&error));
         Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
     })?;
@@ -385,7 +383,10 @@ impl Sweeps {
             Ok((monitor, wire))
         };
         let ready = (0..settings.fabrics.len()).map(open).collect::<Result<Vec<_>, Fatal>>()?;
-        let (seen, stop, recorder) = daemon.into_observed();
+        // Only the monitors hold the board after this: it closes with the last of them.
+        let recording = daemon.recording()?;
+        let Daemon { board, stop, .. } = daemon;
+        let seen = board.subscribe();
         let run = |(monitor, wire): (Monitor, Umad)| {
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
@@ -397,13 +398,7 @@ impl Sweeps {
             })
         };
         let mut threads: Vec<_> = ready.into_iter().map(run).collect();
-        if let Some(recorder) = recorder {
-            let runtime = tokio::runtime::Builder::new_current_thread().build();
-            let runtime =
-                runtime.map_err(Fatal::failed_to("cannot start the runtime of the recorder"))?;
-            let seen = seen.clone();
-            threads.push(std::thread::spawn(move || recorder.run(seen, &runtime)));
-        }
+        threads.extend(recording.map(|worker| std::thread::spawn(worker.run)));
         Ok(Sweeps { seen, stop, threads })
     }
 
@@ -452,7 +447,6 @@ fn for_single_run(fabric: &FabricSettings, longest: Duration) -> FabricSettings 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::Hit;
     use crate::cli::Cli;
     use clap::Parser;
 

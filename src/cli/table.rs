@@ -58,13 +58,13 @@ const MIN_TEXT: usize = 36;
 const MIN_NAME: usize = 12;
 
 impl Table {
-    /// Removes the columns of these heads.
-    pub fn without(&mut self, heads: &[&str]) {
-        for head in heads {
-            if let Some(index) = self.columns.iter().position(|(known, _)| known == head) {
-                self.remove(index);
-            }
+    /// Without the column FABRIC, unless rows are of several.
+    pub fn with_fabric(mut self, is_shown: bool) -> Self {
+        let column = self.columns.iter().position(|(head, _)| *head == "FABRIC");
+        if let Some(index) = column.filter(|_| !is_shown) {
+            self.remove(index);
         }
+        self
     }
 
     fn remove(&mut self, index: usize) {
@@ -141,20 +141,16 @@ fn line(
     let mut line = String::new();
     let mut before = 0;
     for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+        if Some(index) == text && width == 0 {
+            let room = style.width.unwrap_or(0).saturating_sub(indent);
+            wrapped.extend(wrap(cell, room).into_iter().map(|line| (indent, line)));
+            continue;
+        }
         let mut shown = printable(cell);
         if Some(index) == text {
-            let own_line = width == 0;
-            let room = match style.width {
-                Some(most) if own_line => most.saturating_sub(indent),
-                _ => width,
-            };
-            let mut lines = wrap(cell, room);
-            shown = if own_line { String::new() } else { lines.remove(0) };
-            let column = if own_line { indent } else { before };
-            wrapped.extend(lines.into_iter().map(|line| (column, line)));
-            if own_line {
-                continue;
-            }
+            let mut lines = wrap(cell, width).into_iter();
+            shown = lines.next().unwrap_or_default();
+            wrapped.extend(lines.map(|line| (before, line)));
         } else if shown.chars().count() > width {
             shown = abbreviate(&shown, width);
         }

@@ -136,29 +136,25 @@ fn printable_char(char: char) -> char {
 /// A text in lines of at most this many characters, broken at blanks where possible.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
-    let mut lines = vec![String::new()];
-    let mut length = 0;
+    let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
     for word in text.split_whitespace() {
-        let mut rest: Vec<char> = word.chars().map(printable_char).collect();
-        if length > 0 && length + 1 + rest.len() > width {
-            lines.push(String::new());
+        if length > 0 && length + 1 + word.chars().count() <= width {
+            line.push(' ');
+            length += 1;
+        } else if length > 0 {
+            lines.push(std::mem::take(&mut line));
             length = 0;
         }
-        while let Some(line) = lines.last_mut() {
-            if length > 0 {
-                line.push(' ');
-                length += 1;
+        for char in word.chars() {
+            if length == width {
+                lines.push(std::mem::take(&mut line));
+                length = 0;
             }
-            let fits = rest.len().min(width - length);
-            line.extend(rest.drain(..fits));
-            length += fits;
-            if rest.is_empty() {
-                break;
-            }
-            lines.push(String::new());
-            length = 0;
+            line.push(printable_char(char));
+            length += 1;
         }
     }
+    lines.push(line);
     lines
 }
 

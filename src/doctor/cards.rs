@@ -103,7 +103,11 @@ impl Function {
         let lanes = |file| {
             directory.text(file).parse::<u32>().ok().filter(|lanes| (1..=32).contains(lanes))
         };
-        let speed = |file| transfers(&directory.text(file));
+        let speed = |file| {
+            // As in `16.0 GT/s PCIe`.
+            let speed = directory.text(file).split_once(" GT/s")?.0.parse().ok();
+            speed.filter(|speed: &f64| speed.is_finite())
+        };
         let function = Function {
             address: address.to_owned(),
             class,
@@ -199,11 +203,6 @@ impl Function {
     fn slot(&self) -> &str {
         self.address.rsplit_once('.').map_or(&*self.address, |(slot, _)| slot)
     }
-}
-
-/// The speed in `16.0 GT/s PCIe`.
-fn transfers(text: &str) -> Option<f64> {
-    text.split_once(" GT/s")?.0.parse().ok().filter(|speed: &f64| speed.is_finite())
 }
 
 /// The RDMA functions, by address; `None` if no PCI bus is visible.

@@ -254,7 +254,7 @@ fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> 
 fn get(url: &str, path: &str) -> Option<(u16, String)> {
     let access = remote::Access::default();
     let remote = Remote::new(url, &access, REQUEST_TIMEOUT, REQUEST_TIMEOUT).ok()?;
-    let mut response = remote.get(path).config().max_redirects(0).build().call().ok()?;
+    let mut response = remote.request(path, &[]).config().max_redirects(0).build().call().ok()?;
     let mut text = Vec::new();
     // The text up to an error or the timeout may be enough.
     let _ = response.body_mut().as_reader().take(MAX_RESPONSE).read_to_end(&mut text);

@@ -108,12 +108,8 @@ fn poll(remote: &Remote, fabric: &str, interval: Duration, latest: &Weak<Mutex<L
 }
 
 fn request(remote: &Remote, fabric: &str) -> Result<Totals, String> {
-    let read = || {
-        let mut response = remote.get(TOTALS).query("fabric", fabric).call()?;
-        let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
-        Ok((response.status().as_u16(), body))
-    };
-    let (status, body) = read().map_err(|error: ureq::Error| Remote::reason(&error))?;
+    let read = remote.read(TOTALS, &[("fabric", fabric.to_owned())], MAX_BODY);
+    let (status, body) = read.map_err(|error| Remote::reason(&error))?;
     match status {
         200 => serde_json::from_slice(&body)
             .map_err(|error| format!("the response has no totals ({error})")),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use humantime::format_rfc3339_seconds as utc;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use fabric_history::export::{self, ExportError, ExportFilter, TableFormat};
 use fabric_history::file::dump::{Existing, temporary_beside};
@@ -16,7 +16,7 @@ use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
 use site_config::units::HumanDuration;
 
-use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
+use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports, temporary_folder};
 
 /// The arguments of `history export`.
 #[derive(Args, Debug)]
@@ -87,7 +87,7 @@ impl ExportArgs {
         let format = self.format()?;
         let origin = origin.open()?;
         let window = self.window.window(clock, origin.source())?;
-        let (reader, _copy) = reader(origin, window)?;
+        let (reader, _folder) = reader(origin, window)?;
         let filter = self.filter(window, &reader)?;
         let began = Instant::now();
         let written = match &self.output {
@@ -185,28 +185,19 @@ impl ExportArgs {
     }
 }
 
-/// The file to export from. That of a running exporter is fetched to a temporary file, which is deleted when
-/// the second value is dropped.
-fn reader(origin: Origin, window: Window) -> Result<(Reader, Temporary), Fatal> {
+/// The file to export from. That of a running exporter is fetched to a temporary folder, which is deleted when
+/// the second value is dropped, as that of dumps is.
+fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<TempDir>), Fatal> {
     let api = match origin {
-        Origin::File(reader, folder) => return Ok((*reader, Temporary(None, folder))),
+        Origin::File(reader, folder) => return Ok((*reader, folder)),
         Origin::Exporter(api) => api,
     };
-    // In a folder where others may write: its name is random, and only its owner can read it.
-    let created = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
-    let copy = created.map_err(|error| {
-        let folder = std::env::temp_dir();
-        Fatal::failed(format!("cannot create a temporary file in {}: {error}", folder.display()))
-    })?;
-    api.dump(window, copy.path())?;
-    Ok((Reader::open(copy.path())?, Temporary(Some(copy), None)))
+    // Only its owner can read it.
+    let folder = temporary_folder()?;
+    let copy = folder.path().join("copy.db");
+    api.dump(window, &copy)?;
+    Ok((Reader::open(&copy)?, Some(folder)))
 }
-
-/// What is deleted after the export: a copy of an exporter's history, or the history of dumps.
-struct Temporary(
-    #[expect(dead_code, reason = "dropped")] Option<NamedTempFile>,
-    #[expect(dead_code, reason = "dropped")] Option<TempDir>,
-);
 
 impl DumpArgs {
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {

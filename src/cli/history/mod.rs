@@ -3,7 +3,7 @@
 mod export;
 mod show;
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -26,7 +26,7 @@ use ib_fabric::reference::Reference;
 use site_config::units::HumanDuration;
 
 use super::terminal::{Color, ColorChoice, Progress, printable};
-use super::{Fatal, closed_pipe_is_no_error, dumps};
+use super::{Fatal, as_json, dumps, print, temporary_folder};
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -84,22 +84,17 @@ enum HistoryCommand {
 
 /// Which history is read.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Source")]
 pub struct OriginArgs {
     /// History file (--history.file of the "serve" command)
     ///
     /// It can be in use by a running exporter.
-    #[arg(long, value_name = "FILE", global = true, help_heading = "Source")]
+    #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
     /// Address of a running exporter that records a history
     ///
     /// Such as http://127.0.0.1:10315.
-    #[arg(
-        long,
-        visible_alias = "source",
-        value_name = "URL",
-        global = true,
-        help_heading = "Source"
-    )]
+    #[arg(long, visible_alias = "source", value_name = "URL", global = true)]
     url: Option<String>,
     #[command(flatten)]
     access: Access,
@@ -158,12 +153,8 @@ pub fn run(args: HistoryArgs, color: ColorChoice) -> Result<(), Fatal> {
         HistoryCommand::Dump(args) => args.run(origin, clock)?,
     };
     drop(progress);
-    let print = || {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        out.write_all(output.text.as_bytes()).and_then(|()| out.flush())
-    };
     // An export has written its rows already, and its summary says so if the pipe was closed.
-    if output.text.is_empty() || closed_pipe_is_no_error(print())? {
+    if output.text.is_empty() || print(output.text.as_bytes())? {
         // The result is written: a closed standard error does not matter.
         let _ = writeln!(std::io::stderr(), "{}", output.summary);
     }
@@ -232,7 +223,7 @@ impl OriginArgs {
 
 /// Records dumps in a temporary file.
 fn import(dumps: &[Dump]) -> Result<Origin, Fatal> {
-    let folder = TempDir::new().map_err(Fatal::failed_to("cannot create a temporary directory"))?;
+    let folder = temporary_folder()?;
     let file = folder.path().join("dumps.db");
     // Whatever is in dumps is kept.
     let forever = Duration::from_secs(100 * 365 * 24 * 3600);

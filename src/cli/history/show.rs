@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use serde_json::json;
 
 use fabric_history::diff::{LinkDiff, diff_links};
@@ -23,7 +22,7 @@ use ib_mad::label::plural;
 use ib_mad::{Counter, Guid};
 
 use super::{
-    Color, ColorChoice, Fatal, Output, WindowArgs, open_end, parse_time, ports, printable,
+    Color, ColorChoice, Fatal, Output, WindowArgs, as_json, open_end, parse_time, ports, printable,
 };
 
 /// Columns of a line of bars.
@@ -175,10 +174,6 @@ enum ReportFormat {
 fn kind(label: &str) -> Result<EventKind, String> {
     EventKind::from_label(label)
         .ok_or_else(|| format!("unknown kind; known: {}", EventKind::labels()))
-}
-
-fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
-    Ok(serde_json::to_string_pretty(value).map_err(Fatal::failed)? + "\n")
 }
 
 fn text_of(lines: Vec<String>) -> String {

@@ -10,11 +10,12 @@ use crate::api::model::{
     BusyLink, Label, Link, LinkDetail, Links, Overview, PortName, Region, Traffics,
 };
 use crate::api::overview::overview;
-use crate::api::ports::{link_by_id, node_by_guid};
+use crate::api::ports::link_by_id;
 use crate::api::traffic::traffics;
 use crate::api::{Filter, LINKS, TRAFFIC};
 use crate::cli::Fatal;
-use crate::cli::source::{FabricSource, Place, SourceArgs, is_at};
+use crate::cli::source::{FabricSource, SourceArgs, is_at};
+use crate::history_client::Place;
 use fabric_history::model::{Event, Window};
 use fabric_history::source::{Cursor, EventFilter, Page};
 use ib_fabric::reference::Reference;
@@ -98,7 +99,7 @@ impl Seen {
 /// Requests what is wished, again and again.
 #[derive(Debug)]
 pub struct Fetcher {
-    source: FabricSource,
+    pub source: FabricSource,
     /// The events of complete pages, the earliest first.
     events: VecDeque<Event>,
     /// The end of these.
@@ -112,19 +113,9 @@ pub struct Fetcher {
 impl Fetcher {
     /// Connects to the exporter, or starts to sweep.
     pub fn new(args: SourceArgs, pause: Duration) -> Result<Self, Fatal> {
-        let source = args.start_live(pause)?;
+        let source = args.start(pause, true)?;
         let (events, latest, after) = (VecDeque::new(), Vec::new(), None);
         Ok(Fetcher { source, events, after, latest, seen: BTreeMap::new() })
-    }
-
-    /// The name of the source.
-    pub fn name(&self) -> &str {
-        self.source.name()
-    }
-
-    /// Whether it sweeps by itself.
-    pub fn sweeps(&self) -> bool {
-        self.source.sweeps()
     }
 
     /// Answers the latest wish at once and then at intervals, until the receiver of answers is gone.
@@ -150,7 +141,8 @@ impl Fetcher {
 
     fn fetch(&mut self, wish: &Wish) -> Result<Data, Fatal> {
         self.source.check()?;
-        let mut overview: Overview = self.source.get("/api/v1/overview", &[], overview)?;
+        let mut overview: Overview =
+            self.source.get("/api/v1/overview", &Filter::default(), overview)?;
         if let Some(fabric) = wish.fabric.as_ref().or(self.source.fabric.as_ref()) {
             overview.fabrics.retain(|it| it.fabric == *fabric);
         }
@@ -163,11 +155,7 @@ impl Fetcher {
 
     fn rows(&mut self, wish: &Wish, overview: &Overview) -> Result<Body, Fatal> {
         let selected = Selected::new(&self.source, &wish.filter);
-        let limit = MAX_ROWS.to_string();
-        let mut pairs = vec![("limit", &*limit)];
         let fabric = wish.fabric.clone().or_else(|| self.source.fabric.clone());
-        pairs.extend(fabric.as_deref().map(|fabric| ("fabric", fabric)));
-        pairs.extend(Some(("name", &*selected.name)).filter(|(_, name)| !name.is_empty()));
         let filter = Filter {
             limit: Some(MAX_ROWS),
             name: selected.name.clone(),
@@ -177,7 +165,7 @@ impl Fetcher {
         Ok(match wish.tab {
             Tab::Cables => {
                 let found: Links =
-                    self.source.get(LINKS, &pairs, |board| links(&board.fabrics, &filter))?;
+                    self.source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
                 let links = found.fabrics.into_iter().flat_map(|fabric| fabric.links);
                 let is_wanted = |link: &Link| {
                     selected.has(link.ends.each_ref().map(|end| (&*end.guid, end.port)))
@@ -186,7 +174,7 @@ impl Fetcher {
             }
             Tab::Traffic => {
                 let found: Traffics =
-                    self.source.get(TRAFFIC, &pairs, |board| traffics(&board.fabrics, &filter))?;
+                    self.source.get(TRAFFIC, &filter, |board| traffics(&board.fabrics, &filter))?;
                 let traffic = found.fabrics.into_iter().filter_map(|fabric| fabric.traffic);
                 let is_wanted = |link: &BusyLink| {
                     selected.has([&link.from, &link.to].map(|port| (&*port.guid, port.port)))
@@ -204,7 +192,7 @@ impl Fetcher {
                 let text = wish.filter.to_lowercase();
                 let is_wanted = |event: &&Event| {
                     (fabric.as_ref().is_none_or(|fabric| *fabric == event.fabric))
-                        && (selected.is_about(event) || event.matches(&text))
+                        && (selected.is_about(event) || has_text(event, &text))
                 };
                 let events = self.events.iter().chain(&self.latest).rev();
                 let events = events.filter(is_wanted).take(MAX_ROWS);
@@ -240,8 +228,8 @@ impl Fetcher {
             Target::Link(fabric, id) => (Some(fabric.as_str()), *id),
             Target::Port(name) => (None, self.link_of(name)?),
         };
-        let pairs: Vec<_> = fabric.map(|fabric| ("fabric", fabric)).into_iter().collect();
-        let found = self.source.get(&format!("/api/v1/links/{id}"), &pairs, |board| {
+        let filter = Filter { fabric: fabric.map(str::to_owned), ..Filter::default() };
+        let found = self.source.get(&format!("/api/v1/links/{id}"), &filter, |board| {
             link_by_id(&board.fabrics, fabric, id)
         })?;
         let Some(detail) = found else {
@@ -266,11 +254,7 @@ impl Fetcher {
         let first = reference.ports.first().map(|port| format!("{}[{}]", port.node, port.number));
         let places = self.source.places("port", first.as_deref().unwrap_or(name))?;
         let link = places.iter().find_map(|(guid, number)| {
-            let path = format!("/api/v1/nodes/{guid}");
-            let node = self.source.get(&path, &[], |board| {
-                node_by_guid(&board.fabrics, None, *guid).unwrap_or_default()
-            });
-            let ports = node.ok()?.ports.into_iter();
+            let ports = self.source.node(*guid, None).ok()?.ports.into_iter();
             let mut ports = ports.filter(|port| number.is_none_or(|it| it == port.name.port));
             ports.find_map(|port| port.link?.parse().ok())
         });
@@ -330,15 +314,9 @@ impl Selected {
     }
 }
 
-/// A text search in events.
-trait Matches {
-    fn matches(&self, text: &str) -> bool;
-}
-
-impl Matches for Event {
-    fn matches(&self, text: &str) -> bool {
-        [&self.kind, &self.place, &self.text].iter().any(|it| it.to_lowercase().contains(text))
-    }
+/// Whether an event has a text.
+fn has_text(event: &Event, text: &str) -> bool {
+    [&event.kind, &event.place, &event.text].iter().any(|it| it.to_lowercase().contains(text))
 }
 
 #[cfg(test)]

@@ -59,10 +59,10 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
             .map_err(Fatal::failed_to("cannot install the handlers of signals"))?;
     }
     let fetcher = Fetcher::new(args.source, pause)?;
-    let mut app = App::new(fetcher.name());
+    let mut app = App::new(fetcher.source.name());
     let (wishes, orders) = channel();
     let (answers, answered) = channel();
-    let sweeps = fetcher.sweeps();
+    let sweeps = fetcher.source.sweeps();
     let fetching = std::thread::spawn(move || fetcher.run(&orders, &answers, pause));
     let view = View { app: &mut app, wishes, answered, is_over: &is_over, colors: color.is_on() };
     let result = on_terminal(|terminal| view.run(terminal));
