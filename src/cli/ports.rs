@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::model::{NodeDetail, Port, Verdicts, verdict_from};
+use crate::api::model::{NodeDetail, Port, Verdicts};
 use crate::api::ports::node_by_guid;
 use crate::history_client::Place;
 use ib_health::Verdict;

@@ -8,6 +8,7 @@ use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind,
 use crate::api::model::BusyLink;
 use crate::cli::Fatal;
 use crate::cli::links::{LinkOrder, key};
+use crate::cli::list::{order_by, reordered};
 use fabric_history::model::Event;
 use ib_fabric::topology::LinkId;
 use ib_mad::label::natural_key;
@@ -16,7 +17,9 @@ use super::fetch::{Answer, Body, Data};
 
 ib_mad::labeled_enum! {
     /// The views.
+    #[derive(Default)]
     pub enum Tab {
+        #[default]
         Cables, "Cables", "The worst cables.";
         Traffic, "Traffic", "The busiest links.";
         Congestion, "Congestion", "Congestion regions.";
@@ -55,7 +58,7 @@ pub enum Target {
 }
 
 /// What the source is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     pub tab: Tab,
     /// The ports of this link, in place of the view.
@@ -80,13 +83,15 @@ pub enum Mode {
 }
 
 /// The state.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct App {
     /// The name of the source.
     pub source: String,
     pub wish: Wish,
     pub mode: Mode,
     pub data: Option<Data>,
+    /// To which wish the data is the answer.
+    pub shown: Wish,
     /// When the data arrived.
     pub updated: Option<SystemTime>,
     /// Why there is no newer data.
@@ -104,27 +109,7 @@ pub struct App {
 
 impl App {
     pub fn new(source: &str) -> Self {
-        let wish = Wish {
-            tab: Tab::Cables,
-            target: None,
-            filter: String::new(),
-            fabric: None,
-            is_paused: false,
-        };
-        App {
-            source: source.to_owned(),
-            wish,
-            mode: Mode::Normal,
-            data: None,
-            updated: None,
-            problem: None,
-            selected: 0,
-            page: 1,
-            fabrics: Vec::new(),
-            cable_order: 0,
-            traffic_order: 0,
-            came_from: 0,
-        }
+        App { source: source.to_owned(), page: 1, ..App::default() }
     }
 
     /// The name of the present order; `None` if the view has only one.
@@ -148,6 +133,7 @@ impl App {
                 }
                 if answer.wish == self.wish || self.data.is_none() {
                     (self.data, self.updated) = (Some(data), Some(SystemTime::now()));
+                    self.shown = answer.wish;
                     self.sort();
                 }
                 self.problem = None;
@@ -160,10 +146,8 @@ impl App {
         match self.data.as_mut().map(|data| &mut data.body) {
             Some(Body::Cables(links)) => {
                 let (order, _) = CABLE_ORDERS[self.cable_order];
-                let mut sorted: Vec<usize> = (0..links.len()).collect();
-                sorted.sort_by_cached_key(|index| key(order, &links[*index]));
-                let mut taken: Vec<_> = std::mem::take(links).into_iter().map(Some).collect();
-                *links = sorted.into_iter().filter_map(|index| taken[index].take()).collect();
+                let sorted = order_by(links, |link| key(order, link));
+                *links = reordered(std::mem::take(links), sorted).collect();
             }
             Some(Body::Traffic(links)) => {
                 let order = TrafficOrder::ALL[self.traffic_order];
@@ -306,11 +290,8 @@ impl App {
 
     /// All fabrics, then each by itself.
     fn next_fabric(&mut self) {
-        let at = self
-            .wish
-            .fabric
-            .as_ref()
-            .and_then(|it| self.fabrics.iter().position(|known| known == it));
+        let shown = self.wish.fabric.as_ref();
+        let at = shown.and_then(|shown| self.fabrics.iter().position(|known| known == shown));
         let next = at.map_or(0, |at| at + 1);
         self.wish.fabric = self.fabrics.get(next).cloned().filter(|_| self.fabrics.len() > 1);
         self.selected = 0;

@@ -1,14 +1,17 @@
 //! Draws `top`: a header, a view or the ports of a link, and the keys.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Row, Table, TableState};
 
-use crate::api::model::{BusyLink, End, Label, Link, LinkDetail, Overview, Port, Region, Verdicts};
+use crate::api::model::{
+    BusyLink, End, Flow, Label, Link, LinkDetail, Overview, Port, Region, Verdicts,
+};
 use crate::cli::links::{rate, reason};
 use crate::cli::list::count_of;
 use crate::cli::ports::percent;
@@ -19,7 +22,7 @@ use fabric_history::model::Event;
 use ib_health::Verdict;
 use ib_mad::label::{abbreviate, grouped, plural};
 
-use super::app::{App, Mode, Tab, Target};
+use super::app::{App, Mode, Tab};
 use super::fetch::{Body, Deltas};
 
 /// Smaller terminals show only a note.
@@ -54,7 +57,7 @@ impl Palette {
 
     fn verdict(self, label: &str) -> Style {
         match Verdict::from_label(label) {
-            Some(Verdict::Bad) => self.color(Color::Red).add_modifier(Modifier::BOLD),
+            Some(Verdict::Bad) => self.color(Color::Red).bold(),
             Some(Verdict::Watch) => self.color(Color::Yellow),
             Some(Verdict::Ok) => self.color(Color::Green),
             _ => Style::new(),
@@ -62,9 +65,9 @@ impl Palette {
     }
 }
 
-fn dim() -> Style {
-    Style::new().add_modifier(Modifier::DIM)
-}
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dim();
+const REVERSED: Style = Style::new().reversed();
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, app: &mut App, colors: bool) {
@@ -80,7 +83,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, colors: bool) {
     match &app.data {
         None => {
             let text = format!("waiting for {}", app.source);
-            frame.render_widget(Line::styled(text, dim()), body);
+            frame.render_widget(Line::styled(text, DIM), body);
         }
         Some(_) => view(frame, app, palette, body),
     }
@@ -92,9 +95,8 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, colors: bool) {
 
 fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     let [first, second, third] = Layout::vertical([Constraint::Length(1); 3]).areas(area);
-    let bold = Style::new().add_modifier(Modifier::BOLD);
     let overview = app.data.as_ref().map(|data| &data.overview);
-    let mut line = vec![Span::styled("fabric-exporter top  ", bold), Span::raw(&*app.source)];
+    let mut line = vec![Span::styled("fabric-exporter top  ", BOLD), Span::raw(&*app.source)];
     if let Some(fabric) = &app.wish.fabric {
         line.push(Span::raw(format!("  fabric {}", printable(fabric))));
     }
@@ -102,7 +104,7 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     frame.render_widget(Line::from(line), first);
     match (&app.problem, overview) {
         (Some(problem), _) => {
-            let style = palette.color(Color::Red).add_modifier(Modifier::BOLD);
+            let style = palette.color(Color::Red).bold();
             let since = app.updated.map(|at| format!(" (data of {})", clock_time(at)));
             let text = format!("{}{}", printable(problem), since.unwrap_or_default());
             frame.render_widget(Line::styled(text, style), second);
@@ -113,8 +115,7 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     let mut tabs = Vec::new();
     for (index, tab) in Tab::ALL.into_iter().enumerate() {
         let is_shown = tab == app.wish.tab && app.wish.target.is_none();
-        let style =
-            if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        let style = if is_shown { REVERSED } else { Style::new() };
         tabs.push(Span::styled(format!(" {} {} ", index + 1, tab.label()), style));
     }
     if app.wish.is_paused {
@@ -124,7 +125,7 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
         tabs.push(Span::raw(format!("  filter: {}", printable(&app.wish.filter))));
     }
     if let Some(order) = app.order() {
-        tabs.push(Span::styled(format!("  by {order}"), dim()));
+        tabs.push(Span::styled(format!("  by {order}"), DIM));
     }
     frame.render_widget(Line::from(tabs), third);
 }
@@ -181,7 +182,7 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
 fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let line = match (&app.mode, &app.wish.target) {
         (Mode::Filter(text), _) => {
-            let hint = Span::styled("  Enter: apply  Esc: cancel", dim());
+            let hint = Span::styled("  Enter: apply  Esc: cancel", DIM);
             Line::from(vec![Span::raw(format!("filter: {}_", printable(text))), hint])
         }
         (_, Some(_)) => {
@@ -202,10 +203,9 @@ fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
 }
 
 fn keys(keys: &[(&'static str, &'static str)]) -> Line<'static> {
-    let reversed = Style::new().add_modifier(Modifier::REVERSED);
     let spans = keys
         .iter()
-        .flat_map(|(key, what)| [Span::styled(*key, reversed), Span::raw(format!(" {what}  "))]);
+        .flat_map(|(key, what)| [Span::styled(*key, REVERSED), Span::raw(format!(" {what}  "))]);
     Line::from(spans.collect::<Vec<_>>())
 }
 
@@ -222,65 +222,79 @@ fn help(frame: &mut Frame<'_>, palette: Palette, area: Rect) {
 fn view(frame: &mut Frame<'_>, app: &mut App, palette: Palette, area: Rect) {
     // While a new answer is on its way, the screen shows the one before.
     let Some(data) = &app.data else { return };
-    let selected = app.selected;
+    let (selected, width) = (app.selected, area.width);
     let has_text = matches!(data.body, Body::Cables(_) | Body::Events(..)) && area.height >= 14;
     let parts = [Constraint::Fill(1), Constraint::Length(if has_text { TEXT } else { 0 })];
     let [rows, below] = Layout::vertical(parts).areas(area);
     match &data.body {
         Body::Cables(links) => {
-            cables(frame, links, selected, palette, rows);
+            table(frame, cables(links, palette, width), selected, rows);
             if let Some(link) = links.get(selected) {
                 explain_link(frame, link, palette, below);
             }
         }
-        Body::Traffic(links) => traffic(frame, links, selected, palette, area),
-        Body::Congestion(regions) => congestion(frame, regions, selected, palette, area),
+        Body::Traffic(links) => table(frame, traffic(links, palette, width), selected, area),
+        Body::Congestion(regions) => {
+            table(frame, congestion(regions, palette, width), selected, area);
+        }
         Body::Events(events, problem) => {
-            list_events(frame, events, problem.as_deref(), selected, rows);
+            table(frame, list_events(events, problem.as_deref(), width), selected, rows);
             if let Some(event) = events.get(selected) {
                 let title = format!("{}, {}", event.place, event.kind.replace('_', " "));
                 explain(frame, &title, &event.text, None, palette, below);
             }
         }
-        Body::Detail(detail, deltas) => ports(frame, detail, deltas, selected, palette, area),
+        Body::Detail(detail, deltas) => {
+            let lines = ports(detail, deltas, palette, width.into());
+            let first = selected.min(lines.len().saturating_sub(area.height.into()));
+            for (line, row) in lines.into_iter().skip(first).zip(area.rows()) {
+                frame.render_widget(line, row);
+            }
+        }
     }
     app.page = usize::from(rows.height.saturating_sub(1)).max(1);
-    let is_loading = match (&app.wish.target, &data.body) {
-        (Some(target), Body::Detail(detail, _)) => {
-            matches!(target, Target::Link(_, id) if id.to_string() != detail.link.link)
-        }
-        (Some(_), _) | (None, Body::Detail(..)) => true,
-        (None, body) => {
-            let of = match body {
-                Body::Cables(_) | Body::Detail(..) => Tab::Cables,
-                Body::Traffic(_) => Tab::Traffic,
-                Body::Congestion(_) => Tab::Congestion,
-                Body::Events(..) => Tab::Events,
-            };
-            of != app.wish.tab
-        }
-    };
-    if is_loading {
+    if (app.shown.tab, &app.shown.target) != (app.wish.tab, &app.wish.target) {
         frame.render_widget(Clear, area);
-        frame.render_widget(Line::styled("loading", dim()), area);
+        frame.render_widget(Line::styled("loading", DIM), area);
     }
 }
 
-/// A row of a table: its style, and its cells.
-type Cells = (Style, Vec<String>);
+/// A table: its columns, its rows with the style of their first cells, and what is shown without rows.
+struct Listing<'a> {
+    columns: Vec<(&'static str, Width)>,
+    rows: Vec<(Style, Vec<String>)>,
+    empty: &'a str,
+}
 
-/// A table whose name columns share what the others leave.
-fn table(
-    frame: &mut Frame<'_>,
-    columns: &[(&'static str, Constraint)],
-    rows: Vec<Cells>,
-    selected: usize,
-    empty: &str,
-    area: Rect,
-) {
+/// The width of a column.
+enum Width {
+    Fixed(u16),
+    /// As wide as its longest name, and at most this.
+    Name(usize),
+    /// What the others leave.
+    Rest,
+}
+
+fn table(frame: &mut Frame<'_>, list: Listing<'_>, selected: usize, area: Rect) {
+    let Listing { columns, mut rows, empty } = list;
     if rows.is_empty() {
         frame.render_widget(Line::raw(printable(empty)), area);
         return;
+    }
+    let mut widths = Vec::new();
+    for (index, (_, width)) in columns.iter().enumerate() {
+        widths.push(match *width {
+            Width::Fixed(width) => Constraint::Length(width),
+            Width::Rest => Constraint::Fill(1),
+            Width::Name(most) => {
+                let longest = rows.iter().map(|(_, cells)| cells[index].chars().count()).max();
+                let width = longest.unwrap_or(0).clamp(5, most.max(5));
+                for (_, cells) in &mut rows {
+                    cells[index] = abbreviate(&cells[index], width);
+                }
+                Constraint::Length(width as u16)
+            }
+        });
     }
     let rows = rows.into_iter().map(|(style, cells)| {
         let cells = cells.into_iter().enumerate().map(|(index, cell)| {
@@ -289,11 +303,8 @@ fn table(
         });
         Row::new(cells.collect::<Vec<_>>())
     });
-    let head = Row::new(columns.iter().map(|(head, _)| *head))
-        .style(Style::new().add_modifier(Modifier::BOLD));
-    let table = Table::new(rows, columns.iter().map(|(_, width)| *width))
-        .header(head)
-        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let head = Row::new(columns.iter().map(|(head, _)| *head)).style(BOLD);
+    let table = Table::new(rows, widths).header(head).row_highlight_style(REVERSED);
     let mut state = TableState::default().with_selected(Some(selected));
     // The selected row stays in the middle third of a long list.
     let visible = usize::from(area.height.saturating_sub(1));
@@ -301,47 +312,41 @@ fn table(
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-/// The width of a column of names: as wide as its longest name, and at most `most`.
-fn name_width<'a>(names: impl Iterator<Item = &'a String>, most: usize) -> usize {
-    names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(5, most.max(5))
-}
-
-fn cables(frame: &mut Frame<'_>, links: &[Link], selected: usize, palette: Palette, area: Rect) {
-    let labels: Vec<[String; 2]> =
-        links.iter().map(|link| link.ends.each_ref().map(End::label)).collect();
-    let most = usize::from(area.width.saturating_sub(24)) / 3;
-    let widths = [0, 1].map(|end| name_width(labels.iter().map(|it| &it[end]), most));
-    let columns = [
-        ("VERDICT", Constraint::Length(8)),
-        ("END A", Constraint::Length(widths[0] as u16)),
-        ("END B", Constraint::Length(widths[1] as u16)),
-        ("RATE", Constraint::Length(7)),
-        ("REASON", Constraint::Fill(1)),
+fn cables(links: &[Link], palette: Palette, width: u16) -> Listing<'static> {
+    let most = usize::from(width.saturating_sub(24)) / 3;
+    let columns = vec![
+        ("VERDICT", Width::Fixed(8)),
+        ("END A", Width::Name(most)),
+        ("END B", Width::Name(most)),
+        ("RATE", Width::Fixed(7)),
+        ("REASON", Width::Rest),
     ];
-    let rows = links.iter().zip(&labels).map(|(link, [a, b])| {
-        let cells = vec![
-            Verdict::word(&link.verdict).to_owned(),
-            abbreviate(a, widths[0]),
-            abbreviate(b, widths[1]),
-            rate(link.width.as_deref(), link.speed.as_deref()),
-            reason(link),
-        ];
-        (palette.verdict(&link.verdict), cells)
-    });
-    table(frame, &columns, rows.collect(), selected, "no links", area);
+    let row = |link: &Link| {
+        let verdict = Verdict::word(&link.verdict).to_owned();
+        let [a, b] = link.ends.each_ref().map(End::label);
+        let rate = rate(link.width.as_deref(), link.speed.as_deref());
+        (palette.verdict(&link.verdict), vec![verdict, a, b, rate, reason(link)])
+    };
+    Listing { columns, rows: links.iter().map(row).collect(), empty: "no links" }
 }
 
 /// Everything that is known of why a link has its verdict, and what to do.
 fn explain_link(frame: &mut Frame<'_>, link: &Link, palette: Palette, area: Rect) {
     let [a, b] = link.ends.each_ref().map(End::label);
-    let since = link.since.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
     let verdict = Verdict::word(&link.verdict);
-    let since = since.map(|at| format!(", {verdict} since {}", clock_time(at)));
+    let since = since(link.since.as_deref()).map(|at| format!(", {verdict} since {at}"));
     let title = format!("{a} – {b}{}", since.unwrap_or_default());
-    let evidence: Vec<&str> = link.reasons.iter().map(|reason| &*reason.evidence).collect();
-    let text = if evidence.is_empty() { reason(link) } else { evidence.join("; ") };
-    let repair = link.repair.as_ref().map(|repair| format!("First: {}", repair.description));
-    explain(frame, &title, &text, repair, palette, area);
+    let text = if link.reasons.is_empty() { reason(link) } else { evidence(link) };
+    explain(frame, &title, &text, advice(link), palette, area);
+}
+
+/// The evidence of all reasons of a verdict.
+fn evidence(link: &Link) -> String {
+    link.reasons.iter().map(|reason| &*reason.evidence).collect::<Vec<_>>().join("; ")
+}
+
+fn advice(link: &Link) -> Option<String> {
+    link.repair.as_ref().map(|repair| printable(&format!("First: {}", repair.description)))
 }
 
 /// A text in full: its title, as many lines as there is room for, and what to do.
@@ -354,54 +359,41 @@ fn explain(
     area: Rect,
 ) {
     let width = usize::from(area.width);
-    let bold = Style::new().add_modifier(Modifier::BOLD);
     let room = usize::from(area.height).saturating_sub(2 + usize::from(advice.is_some()));
     let mut lines =
-        vec![Line::styled("─".repeat(width), dim()), Line::styled(printable(title), bold)];
+        vec![Line::styled("─".repeat(width), DIM), Line::styled(printable(title), BOLD)];
     lines.extend(wrap(text, width).into_iter().take(room).map(Line::raw));
-    lines.extend(advice.map(|advice| Line::styled(printable(&advice), palette.color(Color::Cyan))));
+    lines.extend(advice.map(|advice| Line::styled(advice, palette.color(Color::Cyan))));
     for (line, row) in lines.into_iter().zip(area.rows()) {
         frame.render_widget(line, row);
     }
 }
 
-fn traffic(
-    frame: &mut Frame<'_>,
-    links: &[BusyLink],
-    selected: usize,
-    palette: Palette,
-    area: Rect,
-) {
-    let labels: Vec<[String; 2]> =
-        links.iter().map(|link| [link.from.label(), link.to.label()]).collect();
-    let most = usize::from(area.width.saturating_sub(40)) / 2;
-    let widths = [0, 1].map(|end| name_width(labels.iter().map(|it| &it[end]), most));
-    let columns = [
-        ("USED", Constraint::Length(6)),
-        ("FROM", Constraint::Length(widths[0] as u16)),
-        ("TO", Constraint::Length(widths[1] as u16)),
-        ("RATE", Constraint::Length(10)),
-        ("WAIT", Constraint::Length(6)),
-        ("", Constraint::Fill(1)),
+fn traffic(links: &[BusyLink], palette: Palette, width: u16) -> Listing<'static> {
+    let most = usize::from(width.saturating_sub(40)) / 2;
+    let columns = vec![
+        ("USED", Width::Fixed(6)),
+        ("FROM", Width::Name(most)),
+        ("TO", Width::Name(most)),
+        ("RATE", Width::Fixed(10)),
+        ("WAIT", Width::Fixed(6)),
+        ("", Width::Rest),
     ];
-    let rows = links.iter().zip(&labels).map(|(link, [from, to])| {
+    let row = |link: &BusyLink| {
         let used = link.flow.utilization;
-        let style = match used {
-            used if used >= 0.9 => palette.color(Color::Yellow),
-            _ => Style::new(),
-        };
+        let style = if used >= 0.9 { palette.color(Color::Yellow) } else { Style::new() };
         let cells = vec![
             percent(used),
-            abbreviate(from, widths[0]),
-            abbreviate(to, widths[1]),
+            link.from.label(),
+            link.to.label(),
             bit_rate(link.flow.bytes_per_second),
             link.wait_ratio.map(percent).unwrap_or_default(),
             bar(used),
         ];
         (style, cells)
-    });
+    };
     let empty = "no traffic known: rates need two sweeps";
-    table(frame, &columns, rows.collect(), selected, empty, area);
+    Listing { columns, rows: links.iter().map(row).collect(), empty }
 }
 
 /// A share as a bar of ten characters, which every terminal has.
@@ -410,102 +402,74 @@ fn bar(share: f32) -> String {
     format!("[{:<10}]", "|".repeat(full))
 }
 
-fn congestion(
-    frame: &mut Frame<'_>,
-    regions: &[Region],
-    selected: usize,
-    palette: Palette,
-    area: Rect,
-) {
-    let labels: Vec<String> = regions.iter().map(|region| region.root.label()).collect();
-    let most = usize::from(area.width.saturating_sub(48));
-    let width = name_width(labels.iter(), most);
-    let columns = [
-        ("LEVEL", Constraint::Length(7)),
-        ("ROOT", Constraint::Length(width as u16)),
-        ("CAUSE", Constraint::Length(13)),
-        ("PORTS", Constraint::Length(6)),
-        ("WAIT", Constraint::Length(6)),
-        ("SINCE", Constraint::Fill(1)),
+fn congestion(regions: &[Region], palette: Palette, width: u16) -> Listing<'static> {
+    let columns = vec![
+        ("LEVEL", Width::Fixed(7)),
+        ("ROOT", Width::Name(usize::from(width.saturating_sub(48)))),
+        ("CAUSE", Width::Fixed(13)),
+        ("PORTS", Width::Fixed(6)),
+        ("WAIT", Width::Fixed(6)),
+        ("SINCE", Width::Rest),
     ];
-    let rows = regions.iter().zip(&labels).map(|(region, label)| {
+    let row = |region: &Region| {
         let style = palette.color(if region.level == "high" { Color::Red } else { Color::Yellow });
-        let since = region.since.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
         let cells = vec![
             region.level.to_string(),
-            abbreviate(label, width),
+            region.root.label(),
             region.cause.replace('_', " "),
             region.ports.to_string(),
             region.wait_ratio.map(percent).unwrap_or_default(),
-            since.map(clock_time).unwrap_or_default(),
+            since(region.since.as_deref()).unwrap_or_default(),
         ];
         (style, cells)
-    });
-    table(frame, &columns, rows.collect(), selected, "no congestion", area);
+    };
+    Listing { columns, rows: regions.iter().map(row).collect(), empty: "no congestion" }
 }
 
-fn list_events(
-    frame: &mut Frame<'_>,
-    events: &[Event],
-    problem: Option<&str>,
-    selected: usize,
-    area: Rect,
-) {
-    let most = usize::from(area.width.saturating_sub(28)) / 2;
-    let places: Vec<String> = events.iter().map(|event| event.place.clone()).collect();
-    let width = name_width(places.iter(), most);
-    let columns = [
-        ("TIME", Constraint::Length(8)),
-        ("KIND", Constraint::Length(18)),
-        ("PLACE", Constraint::Length(width as u16)),
-        ("EVENT", Constraint::Fill(1)),
+fn list_events<'a>(events: &[Event], problem: Option<&'a str>, width: u16) -> Listing<'a> {
+    let columns = vec![
+        ("TIME", Width::Fixed(8)),
+        ("KIND", Width::Fixed(18)),
+        ("PLACE", Width::Name(usize::from(width.saturating_sub(28)) / 2)),
+        ("EVENT", Width::Rest),
     ];
-    let rows = events.iter().map(|event| {
-        let cells = vec![
-            clock_time(event.at),
-            event.kind.clone(),
-            abbreviate(&event.place, width),
-            event.text.clone(),
-        ];
-        (dim(), cells)
-    });
+    let row = |event: &Event| {
+        let Event { kind, place, text, .. } = event;
+        (DIM, vec![clock_time(event.at), kind.clone(), place.clone(), text.clone()])
+    };
     let empty = problem.unwrap_or("no events in the last hour");
-    table(frame, &columns, rows.collect(), selected, empty, area);
+    Listing { columns, rows: events.iter().map(row).collect(), empty }
 }
 
 fn clock_time(at: SystemTime) -> String {
     LocalClock::now().format_time(at)
 }
 
+/// A time of the API as clock time.
+fn since(at: Option<&str>) -> Option<String> {
+    humantime::parse_rfc3339(at?).ok().map(clock_time)
+}
+
 /// What is known of a port, as a cell.
 type Fact = fn(&Port) -> String;
 
 /// Both ports of a link side by side, with what their counters counted since the reading before.
-fn ports(
-    frame: &mut Frame<'_>,
+fn ports<'a>(
     detail: &LinkDetail,
     deltas: &[Deltas; 2],
-    from: usize,
     palette: Palette,
-    area: Rect,
-) {
+    width: usize,
+) -> Vec<Line<'a>> {
     let [a, b] = &detail.ports;
-    let width = usize::from(area.width);
     let verdict = Verdict::word(&detail.link.verdict);
-    let why: Vec<&str> = detail.link.reasons.iter().map(|reason| &*reason.evidence).collect();
     let mut lines = vec![Line::from(vec![
         Span::styled(format!("{verdict}  "), palette.verdict(&detail.link.verdict)),
         Span::raw(printable(&format!("{} – {}", a.name.label(), b.name.label()))),
     ])];
-    lines.extend(
-        wrap(&why.join("; "), width).into_iter().filter(|line| !line.is_empty()).map(Line::raw),
-    );
-    lines.extend(detail.link.repair.as_ref().map(|repair| {
-        Line::styled(
-            printable(&format!("First: {}", repair.description)),
-            palette.color(Color::Cyan),
-        )
-    }));
+    let why = wrap(&evidence(&detail.link), width).into_iter();
+    lines.extend(why.filter(|line| !line.is_empty()).map(Line::raw));
+    let cyan = palette.color(Color::Cyan);
+    lines.extend(advice(&detail.link).map(|advice| Line::styled(advice, cyan)));
     // The longest names of usual counters have 27 characters.
     let name = 28.min(width * 7 / 20);
     let column = (width.saturating_sub(name + 2)) / 2;
@@ -514,16 +478,14 @@ fn ports(
         format!("{:<name$} {} {}", abbreviate(head, name), cells[0], cells[1])
     };
     let heads = [a, b].map(|port| abbreviate(&port.name.label(), column));
-    lines.push(Line::styled(row("", heads), Style::new().add_modifier(Modifier::BOLD)));
+    lines.push(Line::styled(row("", heads), BOLD));
     let facts: [(&str, Fact); 8] = [
-        ("state", |port| text(port.state.as_ref())),
+        ("state", |port| port.state.clone().unwrap_or_default().into()),
         ("rate", |port| rate(port.width.as_deref(), port.speed.as_deref())),
-        ("FEC", |port| text(port.fec.as_ref())),
+        ("FEC", |port| port.fec.clone().unwrap_or_default().into()),
         ("module", |port| {
-            port.module
-                .as_ref()
-                .map(|it| format!("{} {}", it.part_number, it.serial_number))
-                .unwrap_or_default()
+            let module = port.module.as_ref();
+            module.map_or(String::new(), |it| format!("{} {}", it.part_number, it.serial_number))
         }),
         ("sent", |port| flow(port.tx)),
         ("received", |port| flow(port.rx)),
@@ -540,11 +502,9 @@ fn ports(
         }
     }
     // Errors first: corrected ones are normal.
-    let place = |name: &'_ Label| (!is_error(name), name.clone());
     let names = [a, b].into_iter().flat_map(|port| port.counters.keys());
-    let names: std::collections::BTreeMap<(bool, Label), &Label> =
-        names.map(|name| (place(name), name)).collect();
-    for counter in names.into_values() {
+    let names: BTreeSet<(bool, &Label)> = names.map(|name| (!is_error(name), name)).collect();
+    for (is_normal, counter) in names {
         let cells = [0, 1].map(|index| {
             let port = &detail.ports[index];
             let Some(count) = port.counters.get(counter) else { return String::new() };
@@ -554,15 +514,11 @@ fn ports(
         let is_known =
             detail.ports.iter().any(|port| port.counters.get(counter).is_some_and(|it| *it > 0));
         if is_known {
-            let is_error = is_error(counter);
-            let style = if is_error { palette.color(Color::Yellow) } else { Style::new() };
+            let style = if is_normal { Style::new() } else { palette.color(Color::Yellow) };
             lines.push(Line::styled(row(counter, cells), style));
         }
     }
-    let first = from.min(lines.len().saturating_sub(usize::from(area.height)));
-    for (line, row) in lines.into_iter().skip(first).zip(area.rows()) {
-        frame.render_widget(line, row);
-    }
+    lines
 }
 
 fn is_error(counter: &str) -> bool {
@@ -572,13 +528,9 @@ fn is_error(counter: &str) -> bool {
         && !counter.starts_with("fec_corrected_")
 }
 
-fn text(label: Option<&Label>) -> String {
-    label.map(ToString::to_string).unwrap_or_default()
-}
-
-fn flow(flow: Option<crate::api::model::Flow>) -> String {
-    flow.map(|it| format!("{} {}", bit_rate(it.bytes_per_second), percent(it.utilization)))
-        .unwrap_or_default()
+fn flow(flow: Option<Flow>) -> String {
+    let text = |it: Flow| format!("{} {}", bit_rate(it.bytes_per_second), percent(it.utilization));
+    flow.map(text).unwrap_or_default()
 }
 
 #[cfg(test)]
