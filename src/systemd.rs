@@ -16,17 +16,6 @@ const PINGS_PER_TIMEOUT: u32 = 3;
 /// The interval at which the status line is updated, if it has changed.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Scrapes are served. This does not wait for the first sweep: on a fabric that is down it takes long, and
-/// that state has to be exported.
-pub fn ready() {
-    notify(&[NotifyState::Ready]);
-}
-
-/// The process is shutting down.
-pub fn stopping() {
-    notify(&[NotifyState::Stopping]);
-}
-
 /// Sends the status and the watchdog's pings, if a service manager requests them.
 pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: Vec<Heartbeat>) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
@@ -45,7 +34,7 @@ pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: V
             _ = pings.tick(), if watchdog.is_some() => ping(&mut loops),
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let line = status(&seen.borrow_and_update());
-                notify(&[NotifyState::Status(&line)]);
+                notify(NotifyState::Status(&line));
             },
         }
     }
@@ -71,7 +60,7 @@ type Loop = (Heartbeat, u64);
 /// harm; one that hangs for the timeout of the watchdog restarts the process.
 fn ping(loops: &mut [Loop]) {
     if all_running(loops) {
-        notify(&[NotifyState::Watchdog]);
+        notify(NotifyState::Watchdog);
     } else {
         tracing::warn!("fabric monitor stalled; withholding the systemd watchdog ping");
     }
@@ -85,8 +74,9 @@ fn all_running(loops: &mut [Loop]) -> bool {
     })
 }
 
-fn notify(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
+/// Notifies the service manager, if there is one.
+pub fn notify(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
         tracing::debug!(%error, "systemd notification failed");
     }
 }

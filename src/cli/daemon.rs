@@ -9,6 +9,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
+use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -245,7 +246,8 @@ impl<'a> Daemon<'a> {
         let (ended_sender, mut ended) = unbounded_channel();
         let spawned = workers.into_iter().map(|it| spawn(it, ExitGuard(ended_sender.clone())));
         let threads = spawned.collect::<Result<Vec<_>, _>>()?;
-        systemd::ready();
+        // Not only after the first sweep: on a fabric that is down it takes long, and that state has to be exported.
+        systemd::notify(NotifyState::Ready);
         tokio::spawn(systemd::keep_notified(seen.clone(), pulses));
         tokio::spawn(async {
             tokio::time::sleep(STARTUP).await;
@@ -262,7 +264,7 @@ impl<'a> Daemon<'a> {
             _ = ended.recv() => None,
         };
         tracing::info!(signal, "shutting down");
-        systemd::stopping();
+        systemd::notify(NotifyState::Stopping);
         stop.store(true, Ordering::Relaxed);
         if let Some(events) = host_events {
             // If the monitor has ended already, this does nothing.

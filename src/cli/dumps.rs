@@ -25,7 +25,7 @@ const SHOWN: usize = 60;
 pub fn read(paths: &[PathBuf], between: Option<Duration>) -> Result<Vec<Dump>, Fatal> {
     let mut dumps = fabric_dumps::read(paths).map_err(|error| match error {
         DumpError::File { .. } => Fatal::failed(error),
-        _ => Fatal::usage(error),
+        DumpError::Invalid(_) => Fatal::usage(error),
     })?;
     if let (Some(between), Some(first)) = (between, dumps.first().map(|dump| dump.taken_at)) {
         for (nth, dump) in dumps.iter_mut().enumerate() {

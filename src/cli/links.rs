@@ -79,14 +79,12 @@ pub fn run(args: &LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
 
 impl LinksArgs {
     fn find(&self, source: &FabricSource) -> Result<Found<Links>, Fatal> {
-        let is_limited = self.is_limited_at_the_source();
-        let filter = Filter {
-            suspect: self.suspect,
-            fabric: source.fabric.clone(),
-            verdicts: if is_limited { self.selection.verdict.clone() } else { Vec::new() },
-            limit: self.list.limit.filter(|_| is_limited),
-            ..Filter::default()
-        };
+        let fabric = source.fabric.clone();
+        let mut filter = Filter { suspect: self.suspect, fabric, ..Filter::default() };
+        if self.is_limited_at_the_source() {
+            filter.verdicts.clone_from(&self.selection.verdict);
+            filter.limit = self.list.limit;
+        }
         let ends = NodeMatch::all(source, &self.node)?;
         let found = source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
         Ok(self.select(found, &ends))

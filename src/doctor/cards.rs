@@ -259,14 +259,12 @@ pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
             || !trace.is_empty() && host.directory(trace).is_some()
     };
     let mut findings = check_card_modules(host, has);
-    if host.devices.is_empty() {
-        if findings.is_empty() {
-            findings.push(note(Modules, "modules", NO_DEVICE));
-        }
-        return findings;
+    if !host.devices.is_empty() {
+        let has_infiniband = host.has_infiniband();
+        findings.extend(rows("module").filter_map(|row| check_common(&row, has, has_infiniband)));
+    } else if findings.is_empty() {
+        findings.push(note(Modules, "modules", NO_DEVICE));
     }
-    let has_infiniband = host.has_infiniband();
-    findings.extend(rows("module").filter_map(|row| check_common(&row, has, has_infiniband)));
     findings
 }
 

@@ -111,7 +111,6 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
 fn check_history(history: &HistorySettings) -> Finding {
     let what = "--history.file";
     let path = &history.file;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let about = std::fs::metadata(path).ok();
     if about.as_ref().is_some_and(|about| !about.is_file()) {
         let found = format!("{} is not a regular file", path.display());
@@ -120,6 +119,7 @@ fn check_history(history: &HistorySettings) -> Finding {
             .fix("set --history.file to another path");
     }
     // SQLite creates files beside it.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     for path in std::iter::once(folder).chain(about.is_some().then_some(&**path)) {
         if let Err(error) = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {

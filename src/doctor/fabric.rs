@@ -104,16 +104,13 @@ fn firmware_findings(what: &str, fabric: &Fabric, hardware: &Hardware) -> Vec<Fi
             .expected("the same version on all devices of this type")
             .fix("bring them to one version: flint, mlxfwmanager, or the switch operating system")
     };
-    let findings: Vec<Finding> = differing.map(finding).collect();
+    let mut findings: Vec<Finding> = differing.map(finding).collect();
     let nodes: usize = types.iter().flat_map(|it| it.versions.values()).map(Vec::len).sum();
-    match (findings.is_empty(), nodes) {
-        (true, 0) => Vec::new(),
-        (true, nodes) => {
-            let found = format!("one version per type and board on {}", plural(nodes, "node"));
-            vec![ok(Subject::Firmware, format!("{what}: firmware"), found)]
-        }
-        (false, _) => findings,
+    if findings.is_empty() && nodes > 0 {
+        let found = format!("one version per type and board on {}", plural(nodes, "node"));
+        findings.push(ok(Subject::Firmware, format!("{what}: firmware"), found));
     }
+    findings
 }
 
 /// Subnet managers, each with the name of its node.

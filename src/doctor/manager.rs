@@ -3,7 +3,7 @@
 //! Four SMPs for each fabric: PortInfo of the local port, NodeInfo of its neighbor, SMInfo and NodeDescription
 //! of the master that the port names. If the master responds, [`fabric`] discovers the fabric.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -120,11 +120,10 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     };
     let what = format!("{what}, from {} port {}", port.hca, port.port);
     // A file that cannot be read has its own finding.
-    let keys = fabric
-        .m_key_file
-        .as_ref()
-        .and_then(|path| Some(keys_in(SiteFileKind::MKey, path).ok()?.keys));
-    let keys = keys.unwrap_or_default();
+    let keys_of = |kind, file: Option<&PathBuf>| {
+        file.and_then(|path| keys_in(kind, path).ok()).unwrap_or_default().keys
+    };
+    let keys = keys_of(SiteFileKind::MKey, fabric.m_key_file.as_ref());
     let has_keys = !keys.is_empty();
     let mut home = LocalPortQuery::with_keys(keys.clone(), wire.port_guid());
     let (timeout, retries) = PACE;
@@ -143,10 +142,8 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
         // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let naming = Naming { map: names.unwrap_or_default(), hosts: fabric.hosts.clone() };
-        let vs_keys = fabric.registers.map(|_| {
-            let file = fabric.vs_key_file.as_ref();
-            file.and_then(|path| keys_in(SiteFileKind::VsKey, path).ok()).unwrap_or_default().keys
-        });
+        let vs_keys =
+            fabric.registers.map(|_| keys_of(SiteFileKind::VsKey, fabric.vs_key_file.as_ref()));
         let site = (&naming, &keys);
         findings.extend(fabric::check(&what, site, vs_keys, pace, &mut client, &mut wire));
     }

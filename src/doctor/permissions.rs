@@ -55,13 +55,11 @@ const UVERBS: DeviceFile = DeviceFile {
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut findings = check_umad(host);
     findings.extend(check_uverbs(host));
-    if host.devices.is_empty() {
-        if findings.is_empty() {
-            findings.push(note(Permissions, "device files", NO_DEVICE));
-        }
-        return findings;
+    if !host.devices.is_empty() {
+        findings.push(check_locked_memory());
+    } else if findings.is_empty() {
+        findings.push(note(Permissions, "device files", NO_DEVICE));
     }
-    findings.push(check_locked_memory());
     findings
 }
 

@@ -199,22 +199,19 @@ impl Origin {
 impl OriginArgs {
     /// Opens the history that the flags name.
     fn open(self) -> Result<Origin, Fatal> {
-        if !self.from.is_empty() && (self.file.is_some() || self.url.is_some()) {
-            return Err(Fatal::usage("--from excludes --file and --url: use one of them"));
-        }
-        if !self.from.is_empty() {
-            let dumps = dumps::read(&self.from, self.between.map(Duration::from))?;
-            return import(&dumps);
-        }
-        match (self.file, self.url) {
-            (Some(file), None) => Ok(Origin::File(Box::new(Reader::open(&file)?), None)),
-            (None, Some(url)) => HistoryClient::new(&url, &self.access)
+        match (self.from.is_empty(), self.file, self.url) {
+            (false, None, None) => {
+                import(&dumps::read(&self.from, self.between.map(Duration::from))?)
+            }
+            (true, Some(file), None) => Ok(Origin::File(Box::new(Reader::open(&file)?), None)),
+            (true, None, Some(url)) => HistoryClient::new(&url, &self.access)
                 .map(Origin::Exporter)
                 .map_err(|error| Fatal::usage(format!("--url: {error}"))),
-            (None, None) => Err(Fatal::usage(
+            (true, None, None) => Err(Fatal::usage(
                 "--file, --url or --from is required: a history file, an exporter, or dumps",
             )),
-            (Some(_), Some(_)) => {
+            (false, ..) => Err(Fatal::usage("--from excludes --file and --url: use one of them")),
+            (true, Some(_), Some(_)) => {
                 Err(Fatal::usage("--file and --url exclude each other: use one of them"))
             }
         }
