@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 
 use crate::api::model::{NodeDetail, Port, Verdicts};
-use crate::api::ports::node_by_guid;
 use crate::history_client::Place;
 use ib_health::Verdict;
 use ib_mad::label::plural;

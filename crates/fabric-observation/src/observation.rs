@@ -194,6 +194,11 @@ impl RecorderMetrics {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How often something could not be written.
+    pub fn errors(&self) -> u64 {
+        self.get().errors.iter().sum()
+    }
+
     /// Changes the values. Scrapes wait until that is done, so nothing that blocks belongs here.
     pub fn update(&self, change: impl FnOnce(&mut RecorderStats)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
