@@ -105,8 +105,13 @@ impl Table {
             }
             let is_below = text.is_some_and(|text| widths[text] == 0);
             let most = most + if is_below { GAP.len() } else { 0 };
-            let names = self.columns.iter().map(|(_, fit)| *fit == Fit::Name);
-            narrow(&mut widths, &names.collect::<Vec<_>>(), |widths| total(widths) <= most);
+            // The widest name is narrowed, a character at a time, until all fit or none can be narrower.
+            while total(&widths) > most {
+                let names = widths.iter_mut().zip(&self.columns);
+                let names = names.filter(|(_, (_, fit))| *fit == Fit::Name).map(|(width, _)| width);
+                let Some(widest) = names.max().filter(|width| **width > MIN_NAME) else { break };
+                *widest -= 1;
+            }
         }
         let mut head: Vec<String> =
             self.columns.iter().map(|(head, _)| (*head).to_owned()).collect();
@@ -167,17 +172,6 @@ fn line(
         writeln!(out, "{:column$}{line}", "")?;
     }
     Ok(())
-}
-
-/// Narrows the widest of some columns, a character at a time, until all fit or none can be narrower.
-fn narrow(widths: &mut [usize], of: &[bool], fits: impl Fn(&[usize]) -> bool) {
-    while !fits(widths) {
-        let some = widths.iter_mut().zip(of).filter(|(_, is_one)| **is_one);
-        match some.map(|(width, _)| width).max().filter(|width| **width > MIN_NAME) {
-            Some(widest) => *widest -= 1,
-            None => return,
-        }
-    }
 }
 
 #[cfg(test)]

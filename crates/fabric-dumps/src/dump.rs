@@ -139,9 +139,8 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<(PathBuf, Source)>, DumpError> {
             continue;
         }
         let entries = fs::read_dir(path).map_err(failed)?;
-        let mut files: Vec<PathBuf> =
-            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        files.retain(|file| file.is_file());
+        let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
         files.sort();
         let before = found.len();
         for file in files {

@@ -6,7 +6,7 @@ mod roce;
 
 use std::convert::Infallible;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::Resettable;
@@ -106,18 +106,17 @@ pub struct DemoArgs {
     process: ProcessOptions,
 }
 
-/// A file that the simulator reads: that of the option, or a temporary one with the nodes and cables of a dump.
-fn topology(path: Option<PathBuf>) -> Result<(Option<PathBuf>, Option<NamedTempFile>), Fatal> {
-    let Some(path) = path else { return Ok((None, None)) };
+/// A temporary file with the nodes and cables of a dump; `None` if the simulator reads the file itself.
+fn convert(path: &Path) -> Result<Option<NamedTempFile>, Fatal> {
     // What cannot be read is reported by the simulator.
-    let Ok(bytes) = std::fs::read(&path) else { return Ok((Some(path), None)) };
+    let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes);
     let is_net = ib_sim::net::file::parse(&text).is_ok();
-    let Some(format) = Format::of(&text).filter(|_| !is_net) else { return Ok((Some(path), None)) };
-    let dumps = match fabric_dumps::read(std::slice::from_ref(&path)) {
+    let Some(format) = Format::of(&text).filter(|_| !is_net) else { return Ok(None) };
+    let dumps = match fabric_dumps::read(&[path.to_owned()]) {
         Ok(dumps) => dumps,
         // A net file with a mistake: the simulator knows that format better.
-        Err(_) if format == Format::IbNetDiscover => return Ok((Some(path), None)),
+        Err(_) if format == Format::IbNetDiscover => return Ok(None),
         Err(error) => return Err(Fatal::usage(format!("--topology: {error}"))),
     };
     let failed = Fatal::failed_to("cannot write a temporary file");
@@ -125,8 +124,7 @@ fn topology(path: Option<PathBuf>) -> Result<(Option<PathBuf>, Option<NamedTempF
         file.write_all(dumps[0].to_ibnetdiscover().as_bytes())?;
         Ok(file)
     });
-    let file = written.map_err(failed)?;
-    Ok((Some(file.path().to_owned()), Some(file)))
+    written.map(Some).map_err(failed)
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -144,7 +142,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         (None, None) => Scenario::demo(args.hosts),
     };
     let is_built_in = args.scenario.is_none() && args.topology.is_none();
-    let (topology, converted) = topology(args.topology)?;
+    let converted = args.topology.as_deref().map(convert).transpose()?.flatten();
+    let topology = converted.as_ref().map(|file| file.path().to_owned()).or(args.topology);
     // The built-in scenario has them already.
     let hosts = args.hosts.filter(|_| !is_built_in);
     let overrides = Overrides { fabric: topology, hosts, speedup: args.speedup };

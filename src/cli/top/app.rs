@@ -237,8 +237,7 @@ impl App {
     }
 
     fn step(&mut self, by: usize) {
-        let at = Tab::ALL.iter().position(|tab| *tab == self.wish.tab).unwrap_or(0);
-        self.show(Tab::ALL[(at + by) % Tab::ALL.len()]);
+        self.show(Tab::ALL[(self.wish.tab as usize + by) % Tab::ALL.len()]);
     }
 
     fn select(&mut self, index: usize) {

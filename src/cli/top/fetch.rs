@@ -19,7 +19,7 @@ use crate::history_client::Place;
 use fabric_history::model::{Event, Window};
 use fabric_history::source::{Cursor, EventFilter, Page};
 use ib_fabric::reference::Reference;
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 
 use super::app::{Tab, Target, Wish};
 
@@ -277,16 +277,15 @@ impl Selected {
             && reference.link.is_none()
             && reference.guid.is_none()
             && reference.lid.is_none();
-        let by_name = || Selected { name: text.trim().to_owned(), places: None };
-        if is_plain {
-            return by_name();
+        let places = if is_plain { None } else { source.places("filter", text).ok() };
+        if places.is_none() {
+            return Selected { name: text.trim().to_owned(), places };
         }
-        let Ok(places) = source.places("filter", text) else { return by_name() };
         let name = match &*reference.ports {
             [port] if port.node.parse::<ib_mad::Guid>().is_err() => port.node.clone(),
             _ => String::new(),
         };
-        Selected { name, places: Some(places) }
+        Selected { name, places }
     }
 
     /// Whether an end of a link is selected; the exporter has selected by the name.
@@ -306,11 +305,9 @@ impl Selected {
 
     fn is_about(&self, event: &Event) -> bool {
         let Some(places) = &self.places else { return false };
-        let port = event.node.zip(event.port).into_iter();
-        let mut ends: Vec<End> =
-            port.chain(event.link.into_iter().flat_map(LinkId::ends)).collect();
-        ends.extend(event.node.filter(|_| event.port.is_none()).map(|guid| (guid, 0)));
-        ends.into_iter().any(|end| is_at(places, end))
+        let port = event.node.map(|guid| (guid, event.port.unwrap_or(0)));
+        let mut ends = port.into_iter().chain(event.link.into_iter().flat_map(LinkId::ends));
+        ends.any(|end| is_at(places, end))
     }
 }
 
