@@ -63,11 +63,6 @@ impl Hardware {
         })
     }
 
-    /// The devices that have reported something of themselves or of ports.
-    pub(crate) fn devices(&self) -> impl Iterator<Item = &Guid> {
-        self.nodes.keys().chain(self.ports.keys())
-    }
-
     /// Forgets all devices but these.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&Guid) -> bool) {
         self.nodes.retain(|guid, _| is_kept(guid));

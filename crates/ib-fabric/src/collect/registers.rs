@@ -106,7 +106,8 @@ impl RegisterReader {
         let is_present = |guid: &Guid| fabric.is_present(*guid);
         self.devices.retain(|guid, _| is_present(guid));
         // Without a change snapshots share it.
-        if !self.hardware.devices().all(is_present) {
+        let mut devices = self.hardware.nodes.keys().chain(self.hardware.ports.keys());
+        if !devices.all(is_present) {
             Arc::make_mut(&mut self.hardware).retain(is_present);
         }
     }
