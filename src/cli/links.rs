@@ -11,7 +11,7 @@ use ib_health::Verdict;
 use ib_mad::label::{grouped, natural_key};
 
 use super::Fatal;
-use super::list::{self, Found, ListArgs, NodeMatch, VerdictArgs};
+use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -70,6 +70,8 @@ pub enum LinkOrder {
     /// The latest link down or up first
     Change,
 }
+
+impl SortKey for LinkOrder {}
 
 /// Prints the links.
 pub fn run(args: &LinksArgs, color: ColorChoice) -> Result<(), Fatal> {

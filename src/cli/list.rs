@@ -19,18 +19,18 @@ use super::table::{Style, Table};
 use super::terminal::{self, ColorChoice, printable};
 use super::{Exit, Fatal, as_json, print};
 
-/// An order of a list, and the default one.
-pub trait SortKey: ValueEnum + Copy + Default + Send + Sync + 'static {}
-
-impl<S: ValueEnum + Copy + Default + Send + Sync + 'static> SortKey for S {}
+/// The orders of a list, with the default one.
+pub trait SortKey: ValueEnum + Copy + Default + Send + Sync + 'static {
+    /// The help of `--sort`.
+    const HELP: &'static str = "Order [default: verdict]";
+}
 
 /// The options of a list, and where its rows are from.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct ListArgs<S: SortKey> {
-    /// Order [default: verdict]
     // No `default_value_t`: clap would have one default for all types.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help = S::HELP)]
     sort: Option<S>,
     /// Write JSON, in the same order
     #[arg(long)]

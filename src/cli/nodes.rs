@@ -12,7 +12,7 @@ use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
 
 use super::Fatal;
-use super::list::{self, Found, ListArgs, NodeMatch};
+use super::list::{self, Found, ListArgs, NodeMatch, SortKey};
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -70,6 +70,8 @@ pub enum NodeOrder {
     /// By device and firmware
     Firmware,
 }
+
+impl SortKey for NodeOrder {}
 
 fn node_type(text: &str) -> Result<&'static str, String> {
     let types = crate::api::ports::KINDS.map(NodeKind::label);

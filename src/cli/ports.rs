@@ -11,7 +11,7 @@ use ib_health::Verdict;
 use ib_mad::label::plural;
 
 use super::links::rate;
-use super::list::{self, Found, ListArgs, VerdictArgs};
+use super::list::{self, Found, ListArgs, SortKey, VerdictArgs};
 use super::source::{FabricSource, is_at};
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -28,10 +28,7 @@ counters; a + after a value means that the counter is saturated.";
 
 /// The arguments of `ports`.
 #[derive(Args, Debug)]
-#[command(
-    after_long_help = EXAMPLES,
-    mut_arg("sort", |arg| arg.help("Order [default: port]")),
-)]
+#[command(after_long_help = EXAMPLES)]
 pub struct PortsArgs {
     /// Node, port or link
     ///
@@ -56,6 +53,10 @@ pub enum PortOrder {
     Errors,
     /// The highest wait ratio first
     Wait,
+}
+
+impl SortKey for PortOrder {
+    const HELP: &'static str = "Order [default: port]";
 }
 
 /// Prints the ports.
