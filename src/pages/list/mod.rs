@@ -7,7 +7,6 @@ pub mod links;
 pub mod modules;
 pub mod nodes;
 
-use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
 use axum::http::{StatusCode, header};
@@ -18,7 +17,7 @@ use crate::api::{Fabrics, parse_verdict};
 use crate::server::WebApp;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
-use ib_mad::label::{NaturalPart, natural_key};
+use ib_mad::label::natural_key;
 
 use super::components::{self, count, plural};
 use super::{Answer, Live, Page, Problem, QueryParams, address, check_fabric, not_swept, render};
@@ -318,39 +317,21 @@ fn csv_field(value: Value) -> String {
     }
 }
 
-/// The sort key of a value: numbers before texts, and what has none is always last.
-enum Key<'a> {
-    Number(f64),
-    Text(Vec<NaturalPart<'a>>),
-    None,
-}
-
-impl Key<'_> {
-    /// The highest number first, texts in natural order.
-    fn order(&self, other: &Self, is_reversed: bool) -> Ordering {
-        let order = match (self, other) {
-            (Key::Number(a), Key::Number(b)) => b.total_cmp(a),
-            (Key::Text(a), Key::Text(b)) => a.cmp(b),
-            (Key::None, Key::None) => return Ordering::Equal,
-            (Key::None, _) => return Ordering::Greater,
-            (_, Key::None) => return Ordering::Less,
-            (Key::Number(_), Key::Text(_)) => Ordering::Less,
-            (Key::Text(_), Key::Number(_)) => Ordering::Greater,
-        };
-        if is_reversed { order.reverse() } else { order }
-    }
-}
-
-/// Rows in the order of their values. Stable: among equals their own order stays.
+/// Rows in the order of their values: the highest number first, texts in natural order, and what has none always last.
+/// Stable: among equals their own order stays.
 fn sorted<R>(rows: Vec<R>, value: fn(&R) -> Value, is_reversed: bool) -> Vec<R> {
     let values: Vec<Value> = rows.iter().map(value).collect();
     let keys = values.iter().map(|value| match value {
-        Value::Number(number) | Value::Ranked(number, _) => Key::Number(*number),
-        Value::Text(text) => Key::Text(natural_key(text)),
-        Value::None => Key::None,
+        Value::Number(number) | Value::Ranked(number, _) => Some((-number, Vec::new())),
+        Value::Text(text) => Some((0.0, natural_key(text))),
+        Value::None => None,
     });
-    let mut keyed: Vec<(Key<'_>, R)> = keys.zip(rows).collect();
-    keyed.sort_by(|(a, _), (b, _)| a.order(b, is_reversed));
+    let mut keyed: Vec<_> = keys.zip(rows).collect();
+    keyed.sort_by(|(a, _), (b, _)| {
+        let (Some(a), Some(b)) = (a, b) else { return b.is_some().cmp(&a.is_some()) };
+        let order = a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1));
+        if is_reversed { order.reverse() } else { order }
+    });
     keyed.into_iter().map(|(_, row)| row).collect()
 }
 
