@@ -8,7 +8,6 @@ pub mod optimum;
 mod plot;
 pub mod rates;
 mod readings;
-mod registers;
 pub mod report;
 pub mod rules;
 pub mod run;

@@ -8,8 +8,7 @@ use ib_mad::port_state::state;
 use ib_mad::register::LinkDown;
 use ib_mad::{Lid, Moment};
 
-use super::physical_layer::{PEER_RESET, SIGNAL_LOST};
-use super::port::PortCounts;
+use super::port::{PEER_RESET, PortCounts, SIGNAL_LOST};
 use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
 
 /// Packets that a reliable connection has outstanding when its path breaks, times the retries

@@ -5,7 +5,6 @@
 //! each moment, however often and however late it is called.
 
 mod apply;
-mod physical_layer;
 mod port;
 mod subnet;
 mod update;
@@ -13,8 +12,7 @@ mod update;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub use physical_layer::Dirt;
-pub use port::PortState;
+pub use port::{Dirt, PortState};
 pub(crate) use subnet::{HopCounts, Subnet, follow_route};
 
 use ib_mad::counter::Counter;

@@ -9,8 +9,8 @@ use ib_mad::Moment;
 use ib_mad::counter::Counter;
 use ib_mad::port_state::state;
 
-use super::physical_layer::PhysicalRates;
-use super::{Outdated, PortState, Simulation};
+use super::port::{PhysicalRates, PortState};
+use super::{Outdated, Simulation};
 
 /// The interval at which errors are drawn. They are also drawn at each change.
 const DRAW_INTERVAL: Duration = Duration::from_secs(1);
