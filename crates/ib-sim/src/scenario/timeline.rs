@@ -270,15 +270,8 @@ impl<'a> Timeline<'a> {
         Ok(())
     }
 
-    /// Adds an action at the time of the entry. Nodes count as ports.
     pub fn add_action(&mut self, action: Action) -> Result<(), Problem> {
-        let size = match &action {
-            Action::SetVsKey { nodes, .. }
-            | Action::SetMKey { nodes, .. }
-            | Action::SetMembership { nodes, .. } => nodes.len(),
-            _ => 0,
-        };
-        self.charge(1, size)?;
+        self.charge(1, 0)?;
         self.actions.push((self.at, action));
         Ok(())
     }
