@@ -117,7 +117,7 @@ pub struct FabricSource {
 
 #[derive(Debug)]
 enum Kind {
-    Exporter(Remote),
+    Exporter { remote: Remote, is_live: bool },
     Sweeps(Sweeps),
     Dumps(SharedState),
 }
@@ -140,13 +140,14 @@ pub(super) const SINGLE_SWEEP: &str =
 
 impl SourceArgs {
     /// An exporter, or sweeps that continue; the first one of each fabric has not ended yet. If `is_live`, with events:
-    /// those of the exporter, or of what is swept from now on. Then nothing is logged: that would garble a screen.
+    /// those of the exporter, or of what is swept from now on. Then nothing is logged, and no progress is shown: that would
+    /// garble a screen.
     pub fn start(self, longest: Duration, is_live: bool) -> Result<FabricSource, Fatal> {
         let fabric = self.of_fabric.clone();
         let (kind, history) = if let Some(url) = &self.url {
             let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
             let history = is_live.then(|| HistoryClient::new(url, &self.access)).transpose();
-            (Kind::Exporter(remote), history.map_err(bad_url)?.map(History::Exporter))
+            (Kind::Exporter { remote, is_live }, history.map_err(bad_url)?.map(History::Exporter))
         } else {
             let folder = is_live.then(temporary_folder).transpose()?;
             let history = folder.as_ref().map(|folder| HistorySettings {
@@ -232,7 +233,11 @@ impl FabricSource {
         local: impl FnOnce(&SharedState) -> T,
     ) -> Result<T, Fatal> {
         match &self.kind {
-            Kind::Exporter(remote) => request(remote, path, &pairs(filter)),
+            Kind::Exporter { remote, is_live } => {
+                let waiting = || Progress::start(format!("waiting for {}", remote.name()), None);
+                let _progress = (!is_live).then(waiting);
+                request(remote, path, &pairs(filter))
+            }
             Kind::Sweeps(sweeps) => Ok(local(&sweeps.seen.borrow())),
             Kind::Dumps(board) => Ok(local(board)),
         }
@@ -249,7 +254,7 @@ impl FabricSource {
     /// The name of an exporter, or what is read instead.
     pub fn name(&self) -> &str {
         match &self.kind {
-            Kind::Exporter(remote) => remote.name(),
+            Kind::Exporter { remote, .. } => remote.name(),
             Kind::Sweeps(_) => "own sweeps",
             Kind::Dumps(_) => "dumps",
         }
@@ -340,7 +345,6 @@ fn request<T: DeserializeOwned>(
     path: &str,
     pairs: &[(&str, String)],
 ) -> Result<T, Fatal> {
-    let _progress = Progress::start(format!("waiting for {}", remote.name()), None);
     let read = remote.read(path, pairs, MAX_BODY);
     let (status, body) = read.map_err(|error| {
         let (name, reason) = (remote.name(), Remote::reason(&error));

@@ -18,7 +18,7 @@ use ib_mad::Counter;
 
 /// The errors of a port, and the latest moment before which its counters do not show those of the present link.
 #[derive(Default)]
-struct PortErrors {
+struct EndErrors {
     by: Vec<(i64, u64)>,
     since: Option<i64>,
 }
@@ -86,8 +86,8 @@ fn port_errors(
     fabric: i64,
     first: i64,
     last: i64,
-) -> Result<HashMap<u32, PortErrors>> {
-    let mut ports: HashMap<u32, PortErrors> = HashMap::new();
+) -> Result<HashMap<u32, EndErrors>> {
+    let mut ports: HashMap<u32, EndErrors> = HashMap::new();
     let mut hours = sql.hours((first, last))?;
     hours.retain(|hour| hour.fabric == fabric);
     let (fabric, began, ended) = (Some(fabric), (first, last), first);
