@@ -358,7 +358,9 @@ pub(crate) fn ranked<'a>(
     let end = skip.saturating_add(count).min(found);
     // Few have the same severity: the names of most links are never looked up.
     let order = |a: &(Severity, LinkRow<'_>), b: &(Severity, LinkRow<'_>)| {
-        a.0.cmp(&b.0).then_with(|| a.1.place().cmp(&b.1.place()))
+        let by_name = || a.1.place().cmp(&b.1.place());
+        // Nodes may have the same name.
+        a.0.cmp(&b.0).then_with(by_name).then_with(|| a.1.cable.0.cmp(&b.1.cable.0))
     };
     // The order of the rest does not matter.
     if end < found {

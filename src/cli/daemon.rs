@@ -123,6 +123,12 @@ impl<'a> Daemon<'a> {
             })
         };
         let capture = fabric.capture.as_ref().map(create).transpose()?;
+        let remote = fabric.totals_from.as_ref().map(|(url, access)| {
+            // These are the options of clients; ours have other names.
+            Remote::new(url, access, replica::TIMEOUT, replica::TIMEOUT)
+                .map_err(|problem| Fatal::usage(problem.replace("--source.", "--fabric.totals-")))
+        });
+        let remote = remote.transpose()?;
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
         let monitor = Monitor::new(fabric.clone(), capture, board, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
@@ -130,11 +136,8 @@ impl<'a> Daemon<'a> {
             let totals = recorder.totals(&fabric.name);
             monitor.restore(totals, recorder.link_errors(&fabric.name, SystemTime::now()));
         }
-        if let Some((url, access)) = &fabric.totals_from {
-            let remote = Remote::new(url, access, replica::TIMEOUT, replica::TIMEOUT);
-            // These are the options of clients; ours have other names.
-            let with_our_names = |problem: String| problem.replace("--source.", "--fabric.totals-");
-            monitor.follow(remote.map_err(|problem| Fatal::usage(with_our_names(problem)))?);
+        if let Some(remote) = remote {
+            monitor.follow(remote);
         }
         self.pulses.push(monitor.heartbeat());
         Ok(monitor)

@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Event;
+use fabric_history::{Reader, Source};
 
 use crate::frames::frames as readable;
-use crate::{errors, events};
+use crate::{always, errors, events};
 use test_rig::{Exporter, wait_until};
 
 /// How often the program is killed. Raise it to search for rare failures.
@@ -74,6 +75,7 @@ fn file_is_readable_during_writes() {
     let mut exporter = demo(&file, &[]);
     exporter.wait_ready();
     let frames = || {
+        Reader::open(&file).ok()?.coverage(always()).ok()?;
         let (whole, torn, _) = readable(&file, RecordKind::TrafficDeltas).ok()?;
         assert_eq!(torn, 0);
         Some(whole)
