@@ -84,7 +84,7 @@ impl NodeRecord {
         }
         self.port_count = self.port_count.max(other.port_count);
         self.system_guid = self.system_guid.or(other.system_guid);
-        if self.device_id == 0 {
+        if self.device_id == 0 && (other.vendor_id, other.device_id) != (0, 0) {
             (self.vendor_id, self.device_id) = (other.vendor_id, other.device_id);
         }
         self.lid = self.lid.or(other.lid);

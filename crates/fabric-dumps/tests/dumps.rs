@@ -59,6 +59,21 @@ fn each_format_has_nodes_cables_and_rates() {
     }
 }
 
+/// ibnetdiscover names a peer before or after its own block, without the vendor.
+#[test]
+fn naming_a_node_as_a_peer_keeps_its_vendor() {
+    let block = |own: u8, peer: u8| {
+        format!(
+            "vendid=0x2c9\ndevid=0x0\nswitchguid=0x{own}({own})\n\
+             Switch 2 \"S-000000000000000{own}\" # \"s{own}\" base port 0 lid {own} lmc 0\n\
+             [1] \"S-000000000000000{peer}\"[1] # \"s{peer}\" lid {peer} 4xHDR\n\n"
+        )
+    };
+    let dumps = from_texts(&[&(block(1, 2) + &block(2, 1))]).unwrap();
+    let vendors: Vec<u32> = dumps[0].nodes.values().map(|node| node.vendor_id).collect();
+    assert_eq!(vendors, [0x2c9, 0x2c9]);
+}
+
 #[test]
 fn counters_of_all_formats_are_the_same() {
     for names in [

@@ -26,6 +26,14 @@ pub(crate) fn reading_times(span: SweepInterval, entry: &Entry) -> (SystemTime, 
     (read(span.since), read(span.began))
 }
 
+/// Whether a port is one of some in rising order.
+fn contains(ports: &[u32], port: u32) -> bool {
+    let (Some(first), Some(last)) = (ports.first(), ports.last()) else { return false };
+    // All ports of a part are as fast as a range.
+    let is_range = (last - first) as usize == ports.len() - 1;
+    (*first..=*last).contains(&port) && (is_range || ports.binary_search(&port).is_ok())
+}
+
 fn first_part(ports: Option<&[u32]>) -> Option<u32> {
     ports?.first().copied().map(part_of)
 }
@@ -100,7 +108,7 @@ impl Walk<'_> {
         see: &mut Visitor<'_>,
     ) -> Result<()> {
         let part = first_part(ports).filter(|_| self.kind.is_in_parts());
-        let is_wanted = |port| ports.is_none_or(|ports| ports.binary_search(&port).is_ok());
+        let is_wanted = |port| ports.is_none_or(|ports| contains(ports, port));
         let began = self.began.0..=self.began.1;
         self.sql.frames(self.kind, self.fabric, part, began, &mut |row| {
             if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
