@@ -133,7 +133,6 @@ fn fabrics<'a>(
         let is_exported =
             |port: &u32| fabric.timeline.end(*port).is_some_and(|end| filter.has_port(end));
         fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
-        fabric.ports.sort_unstable();
         all.push(fabric);
     }
     Ok(all)

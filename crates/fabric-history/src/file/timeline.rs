@@ -32,12 +32,12 @@ pub struct NodeTimeline {
 /// How a fabric was in some sweeps.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    pub nodes: HashMap<u32, NodeTimeline>,
+    pub nodes: BTreeMap<u32, NodeTimeline>,
     /// The ids of its ports' nodes, and their numbers on them, by id.
-    pub ports: HashMap<u32, (u32, PortNumber)>,
+    pub ports: BTreeMap<u32, (u32, PortNumber)>,
     /// Its cables, the earliest first; with those of other fabrics.
     pub cables: Vec<CablePresence>,
-    cables_of: HashMap<u32, Vec<CablePresence>>,
+    cables_of: BTreeMap<u32, Vec<CablePresence>>,
     node_states: Changes,
     port_states: Changes,
     /// Whether the states of all ports at any time can be read.
@@ -45,7 +45,7 @@ pub struct Timeline {
 }
 
 /// States by id, with the time from which on each holds.
-type Changes = HashMap<u32, Vec<(i64, State)>>;
+type Changes = BTreeMap<u32, Vec<(i64, State)>>;
 
 impl NodeTimeline {
     /// Its name and its host in a sweep.

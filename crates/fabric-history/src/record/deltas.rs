@@ -1,7 +1,7 @@
 //! What is written of a sweep: how much each counter increased, and the states of ports, links and nodes, all of
 //! them once an hour, and the changes in between.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::{Result, Transaction, params};
@@ -139,8 +139,8 @@ const ALL_INTERVAL: Duration = Duration::from_secs(3600);
 /// The states of a fabric that were written last, by id.
 #[derive(Debug, Default)]
 pub struct StateDeltas {
-    ports: HashMap<u32, State>,
-    nodes: HashMap<u32, State>,
+    ports: BTreeMap<u32, State>,
+    nodes: BTreeMap<u32, State>,
     /// The beginning of the sweep of which all states were last written; `None` after a start.
     all_written: Option<i64>,
 }
