@@ -132,7 +132,8 @@ fn fabrics<'a>(
         };
         let is_exported =
             |port: &u32| fabric.timeline.end(*port).is_some_and(|end| filter.has_port(end));
-        fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
+        fabric.ports = fabric.timeline.ports.iter().map(|(id, _)| id).filter(is_exported).collect();
+        fabric.ports.sort_unstable();
         all.push(fabric);
     }
     Ok(all)
@@ -151,7 +152,7 @@ impl ExportedFabric<'_> {
         let mut nodes: Vec<_> = self.timeline.nodes.iter().collect();
         nodes.retain(|(_, node)| self.filter.has_node(node.guid));
         nodes.sort_unstable_by_key(|(_, node)| node.guid);
-        for (&id, node) in nodes {
+        for (id, node) in nodes {
             let mut labels = Vec::new();
             let guid = node.guid.to_string();
             Labels::new(&mut labels).push("fabric", &self.name).push("guid", &guid);
@@ -175,7 +176,7 @@ impl ExportedFabric<'_> {
             .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
         for ports in self.ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
-            let end = |port: u32| self.ledger.get(&port)?.get(row.counter);
+            let end = |port: u32| self.ledger.get(port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
                 ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
@@ -185,7 +186,7 @@ impl ExportedFabric<'_> {
             let growth = CounterGrowth::read(&self.range, counter, ports, &self.sweeps)
                 .map_err(self.reader.failed())?;
             for (port, end) in known {
-                let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
+                let Some((node, _)) = self.timeline.ports.get(port) else { continue };
                 let Some(of) = self.timeline.end(port) else { continue };
                 let totals = growth.totals(port, end);
                 let samples = self.sweeps.iter().zip(&self.times).zip(totals);
@@ -206,12 +207,12 @@ impl ExportedFabric<'_> {
     fn port_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for &port in &self.ports {
-            let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
-            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), timeline.end(port)) else {
+            let Some((node_id, _)) = timeline.ports.get(port) else { continue };
+            let (Some(node), Some(end)) = (timeline.nodes.get(*node_id), timeline.end(port)) else {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
-            if end.1 == 0 && !self.ledger.contains_key(&port) {
+            if end.1 == 0 && self.ledger.get(port).is_none() {
                 continue;
             }
             let labels_at = |began| {

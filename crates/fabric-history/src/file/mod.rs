@@ -2,6 +2,7 @@
 
 pub mod dump;
 pub mod frame;
+pub(crate) mod id_map;
 pub(crate) mod link_errors;
 pub mod packed;
 pub mod reader;

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use rusqlite::Result;
 
 use crate::file::frame::Frame;
+use crate::file::id_map::IdMap;
 use crate::file::record_kind::{RecordKind, State};
 use crate::file::sql::{CablePresence, Sql};
 use crate::model::{Cable, FabricState, Node, Port, Window};
@@ -32,12 +33,12 @@ pub struct NodeTimeline {
 /// How a fabric was in some sweeps.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    pub nodes: BTreeMap<u32, NodeTimeline>,
+    pub nodes: IdMap<NodeTimeline>,
     /// The ids of its ports' nodes, and their numbers on them, by id.
-    pub ports: BTreeMap<u32, (u32, PortNumber)>,
+    pub ports: IdMap<(u32, PortNumber)>,
     /// Its cables, the earliest first; with those of other fabrics.
     pub cables: Vec<CablePresence>,
-    cables_of: BTreeMap<u32, Vec<CablePresence>>,
+    cables_of: IdMap<Vec<CablePresence>>,
     node_states: Changes,
     port_states: Changes,
     /// Whether the states of all ports at any time can be read.
@@ -45,7 +46,7 @@ pub struct Timeline {
 }
 
 /// States by id, with the time from which on each holds.
-type Changes = BTreeMap<u32, Vec<(i64, State)>>;
+type Changes = IdMap<Vec<(i64, State)>>;
 
 impl NodeTimeline {
     /// Its name and its host in a sweep.
@@ -83,12 +84,12 @@ impl Timeline {
         };
         timeline.nodes = nodes.map(node).collect();
         for (node, since, name, host) in sql.names(fabric)? {
-            if let Some(node) = timeline.nodes.get_mut(&node) {
+            if let Some(node) = timeline.nodes.get_mut(node) {
                 node.names.push((since, name, host));
             }
         }
         for (node, since, until) in sql.presences(fabric, first, last)? {
-            if let Some(node) = timeline.nodes.get_mut(&node) {
+            if let Some(node) = timeline.nodes.get_mut(node) {
                 node.present.push((since, until));
             }
         }
@@ -97,9 +98,9 @@ impl Timeline {
         timeline.cables = sql.cable_presences((first, last))?;
         for cable in &timeline.cables {
             let [low, high] = cable.ends;
-            timeline.cables_of.entry(low).or_default().push(*cable);
+            timeline.cables_of.get_or_insert_with(low, Vec::new).push(*cable);
             if high != low {
-                timeline.cables_of.entry(high).or_default().push(*cable);
+                timeline.cables_of.get_or_insert_with(high, Vec::new).push(*cable);
             }
         }
         Ok(timeline)
@@ -107,16 +108,16 @@ impl Timeline {
 
     /// The GUID of a port's node, and the port's number.
     pub fn end(&self, port: u32) -> Option<End> {
-        Some((self.node_of(port)?.guid, self.ports.get(&port)?.1))
+        Some((self.node_of(port)?.guid, self.ports.get(port)?.1))
     }
 
     pub fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
-        self.nodes.get(&self.ports.get(&port)?.0)
+        self.nodes.get(self.ports.get(port)?.0)
     }
 
     /// Whether a node responded in a sweep; `None` if it was not present.
     pub fn is_up(&self, node: u32, began: i64) -> Option<bool> {
-        let is_present = self.nodes.get(&node)?.is_present(began);
+        let is_present = self.nodes.get(node)?.is_present(began);
         is_present.then(|| state(&self.node_states, node, began).up().unwrap_or(false))
     }
 
@@ -127,7 +128,7 @@ impl Timeline {
     /// The state of a port in a sweep, and the sweep from which on it has been up or down at the same rate.
     pub fn state_since(&self, port: u32, began: i64) -> (i64, State) {
         let now = self.port(port, began);
-        let changes = self.port_states.get(&port).map_or(&[][..], Vec::as_slice);
+        let changes = self.port_states.get(port).map_or(&[][..], Vec::as_slice);
         let until = changes.partition_point(|(since, _)| *since <= began);
         let is_same = |was: &State| was.up() == now.up() && was.runs() == now.runs();
         let same = changes[..until].iter().rev().take_while(|(_, was)| is_same(was)).last();
@@ -136,18 +137,18 @@ impl Timeline {
 
     /// Whether a port was known to have a link when a sweep began: by the sweep before, if there was one.
     pub fn had_link(&self, port: u32, began: i64) -> bool {
-        let first = self.port_states.get(&port).and_then(|changes| changes.first());
+        let first = self.port_states.get(port).and_then(|changes| changes.first());
         first.is_some_and(|(first, _)| self.port(port, (began - 1).max(*first)).runs().is_some())
     }
 
     /// The peer of a port in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
-        self.cables_of.get(&port)?.iter().rfind(|cable| cable.is_present(began))
+        self.cables_of.get(port)?.iter().rfind(|cable| cable.is_present(began))
     }
 
     /// The whole fabric in a sweep.
     fn state(&self, fabric: String, began: i64) -> Option<FabricState> {
-        let nodes = self.nodes.iter().filter_map(|(&id, node)| {
+        let nodes = self.nodes.iter().filter_map(|(id, node)| {
             let ((name, host), kind) = (node.name(began), node.kind.clone());
             let (name, host) = (name.to_owned(), host.map(str::to_owned));
             Some(Node { guid: node.guid, name, host, kind, up: self.is_up(id, began)? })
@@ -180,7 +181,7 @@ fn name_at(names: &[Named], began: i64) -> (&str, Option<&str>) {
 }
 
 fn state(changes: &Changes, id: u32, began: i64) -> State {
-    let changes = changes.get(&id).map_or(&[][..], Vec::as_slice);
+    let changes = changes.get(id).map_or(&[][..], Vec::as_slice);
     let after = changes.partition_point(|(since, _)| *since <= began);
     after.checked_sub(1).and_then(|at| changes.get(at)).map_or(State::default(), |it| it.1)
 }
@@ -202,14 +203,14 @@ fn changes(
         is_known |= is_complete;
         if is_complete {
             // Ports and nodes that it does not contain are unknown.
-            for (id, course) in &mut changes {
-                if frame.get(*id).is_none() {
+            for (id, course) in changes.iter_mut() {
+                if frame.get(id).is_none() {
                     push(course, began, State::default());
                 }
             }
         }
         for entry in frame.entries().iter().filter(|entry| wanted(entry.port)) {
-            let course = changes.entry(entry.port).or_default();
+            let course = changes.get_or_insert_with(entry.port, Vec::new);
             let mut now = match course.last() {
                 Some((_, was)) if !is_complete => *was,
                 _ => State::default(),

@@ -2,12 +2,12 @@
 //! they continue when the exporter is restarted; and at earlier sweeps, less what counters grew by since then, as
 //! finely as the file has it: sweep by sweep, or by the hour.
 
-use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 use rusqlite::{Connection, Result};
 
 use crate::file::frame::Frame;
+use crate::file::id_map::IdMap;
 use crate::file::record_kind::{CounterIds, RecordKind, part_of};
 use crate::file::sql::{Hour, Sql};
 use crate::file::walk::{Visitor, Walk};
@@ -55,7 +55,7 @@ impl PortTotals {
 }
 
 /// The latest totals of all ports, by the port's number in the file.
-pub type TotalsTable = BTreeMap<u32, Box<PortTotals>>;
+pub type TotalsTable = IdMap<Box<PortTotals>>;
 
 /// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
 pub fn for_each_part<E>(
@@ -65,7 +65,7 @@ pub fn for_each_part<E>(
     mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut frame, mut part) = (Frame::default(), 0);
-    for (&port, totals) in table.iter().filter(|(_, totals)| totals.fabric == fabric) {
+    for (port, totals) in table.iter().filter(|(_, totals)| totals.fabric == fabric) {
         if part_of(port) != part {
             see(part, &frame)?;
             (frame, part) = (Frame::default(), part_of(port));
@@ -89,7 +89,7 @@ pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> 
             Err(error) => return tracing::warn!(%error, "history sweep unreadable: skipped"),
         };
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
-            let totals = table.entry(entry.port).or_insert_with(|| PortTotals::blank(fabric));
+            let totals = table.get_or_insert_with(entry.port, || PortTotals::blank(fabric));
             for (number, value) in frame.values(entry) {
                 let Some(counter) = counter_ids.counter(number) else { continue };
                 if is_absolute {
@@ -207,7 +207,7 @@ pub(crate) fn totals_at(
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
         range.visit(kind, None, &mut |_, frame, entry| {
-            let Some(totals) = table.get_mut(&entry.port) else { return };
+            let Some(totals) = table.get_mut(entry.port) else { return };
             for (number, by) in frame.values(entry) {
                 if let Some(counter) = counter_ids.counter(number) {
                     change(totals, counter, by);
@@ -220,7 +220,7 @@ pub(crate) fn totals_at(
     change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
     if !range.is_traffic_known_at(at) {
         let is_busy = |counter: &Counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas;
-        for totals in table.values_mut() {
+        for (_, totals) in table.iter_mut() {
             Counter::all().filter(is_busy).for_each(|counter| totals.forget(counter));
         }
     }

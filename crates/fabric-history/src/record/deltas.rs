@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Result, Transaction, params};
 
 use crate::file::frame::Frame;
+use crate::file::id_map::IdMap;
 use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
 use crate::file::sql::Sql;
 use crate::file::totals::{PortTotals, TotalsTable};
@@ -70,7 +71,7 @@ impl CounterDeltas {
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
-            let totals = ledger.entry(port).or_insert_with(|| PortTotals::blank(sweep.fabric));
+            let totals = ledger.get_or_insert_with(port, || PortTotals::blank(sweep.fabric));
             for &(id, counter) in &counters {
                 let Some(total) = reading.get(counter) else { continue };
                 let is_rare = || RecordKind::of(counter) == RecordKind::ErrorDeltas;
@@ -139,8 +140,8 @@ const ALL_INTERVAL: Duration = Duration::from_secs(3600);
 /// The states of a fabric that were written last, by id.
 #[derive(Debug, Default)]
 pub struct StateDeltas {
-    ports: BTreeMap<u32, State>,
-    nodes: BTreeMap<u32, State>,
+    ports: IdMap<State>,
+    nodes: IdMap<State>,
     /// The beginning of the sweep of which all states were last written; `None` after a start.
     all_written: Option<i64>,
 }

@@ -172,7 +172,7 @@ impl Store {
             .map_err(HistoryError::database(&self.path, "read totals"))?;
         let mut seed = TotalsSeed::new();
         for (port, guid, number) in ports {
-            let Some(totals) = self.ledger.get(&port) else { continue };
+            let Some(totals) = self.ledger.get(port) else { continue };
             let seed = seed.entry((Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
                 let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
@@ -245,7 +245,7 @@ impl Store {
             known.pruned_unused = Some(at);
         }
         for port in &dropped {
-            ledger.remove(port);
+            ledger.remove(*port);
             befores.remove(port);
         }
         // Without a sweep the fabric is as it was last known.
