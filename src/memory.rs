@@ -26,6 +26,16 @@ pub fn map_large_arrays() {
     }
 }
 
+/// All threads allocate from one arena. Each further one keeps what its thread freed: 0.3 MiB of 10 in an exporter of host
+/// metrics, whose threads rarely allocate at the same time.
+pub fn use_one_arena() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: as above.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Unmaps the pages of code and constants of the program and its libraries. What is used again is mapped again
 /// from the page cache, 64 KiB at a time. What only served the command line, the configuration and the dynamic
 /// linker no longer counts as resident: 2.5 of 13 MiB of an exporter of host metrics. Changes of code by others, such as

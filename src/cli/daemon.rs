@@ -188,10 +188,13 @@ impl<'a> Daemon<'a> {
             sandbox::enter(self.settings, &security.files(), self.temporary);
         }
         memory::map_large_arrays();
+        let sweeps = !self.settings.fabrics.is_empty();
+        if !sweeps {
+            memory::use_one_arena();
+        }
         workers.extend(self.recording()?);
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
         // small; a second thread is for requests that wait behind those of a fabric.
-        let sweeps = !self.settings.fabrics.is_empty();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(if sweeps { 2 } else { 1 })
             .on_thread_start(move || {
