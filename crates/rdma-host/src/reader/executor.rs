@@ -9,9 +9,10 @@
 //! device triggers must not stop the reading of other devices, nor of that device permanently.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
@@ -27,6 +28,8 @@ pub struct TimeoutExecutor<J, O> {
     abandoned: Vec<Receiver<Completed<J, O>>>,
 }
 
+type Queue<J> = Mutex<VecDeque<J>>;
+
 impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     /// Runs `work` on each job, and waits no longer than `timeout` for one of them.
     pub fn new(timeout: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
@@ -36,21 +39,24 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     /// Runs all jobs, and returns those that ended in time.
     pub fn run(&mut self, jobs: Vec<J>) -> Vec<Completed<J, O>> {
         let mut completed = Vec::with_capacity(jobs.len());
-        let mut jobs = jobs.into_iter();
-        while jobs.len() > 0 {
-            let Some((sender, worker)) = start_worker(&self.work) else {
+        let mut pending = VecDeque::from(jobs);
+        while !pending.is_empty() {
+            let expected = completed.len() + pending.len();
+            let queue = Arc::new(Mutex::new(std::mem::take(&mut pending)));
+            let Some(worker) = start_worker(&self.work, &queue) else {
                 // Without a thread the jobs run here, with no timeout.
+                let jobs = with_queue(&queue, std::mem::take).into_iter();
                 completed.extend(jobs.map(|job| run_job(&self.work, job)));
                 break;
             };
-            for job in jobs.by_ref() {
-                // The worker receives until the sender is dropped.
-                let _ = sender.send(job);
-                let Ok(job) = worker.recv_timeout(self.timeout) else {
-                    self.abandoned.push(worker);
-                    break;
-                };
+            while completed.len() < expected {
+                let Ok(job) = worker.recv_timeout(self.timeout) else { break };
                 completed.push(job);
+            }
+            if completed.len() < expected {
+                // All but the job that hangs.
+                pending = with_queue(&queue, std::mem::take);
+                self.abandoned.push(worker);
             }
         }
         completed
@@ -59,30 +65,37 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     /// The jobs that exceeded the timeout and have ended since the last call.
     pub fn late(&mut self) -> Vec<Completed<J, O>> {
         let mut late = Vec::new();
-        self.abandoned.retain(|worker| match worker.try_recv() {
-            Ok(job) => {
-                late.push(job);
-                false
+        // A worker may have begun another job before the queue was taken from it.
+        self.abandoned.retain(|worker| {
+            loop {
+                match worker.try_recv() {
+                    Ok(job) => late.push(job),
+                    Err(error) => return error == TryRecvError::Empty,
+                }
             }
-            Err(error) => error == TryRecvError::Empty,
         });
         late
     }
 }
 
-/// Where a worker takes its jobs from, and where it returns them.
-type Worker<J, O> = (Sender<J>, Receiver<Completed<J, O>>);
-
-/// Starts a thread that runs jobs until no more can come.
-fn start_worker<J: Send + 'static, O: Send + 'static>(work: &Work<J, O>) -> Option<Worker<J, O>> {
-    let (jobs, waiting) = mpsc::channel();
+/// Starts a thread that runs the jobs of a queue until it is empty.
+fn start_worker<J: Send + 'static, O: Send + 'static>(
+    work: &Work<J, O>,
+    queue: &Arc<Queue<J>>,
+) -> Option<Receiver<Completed<J, O>>> {
     let (sender, completed) = mpsc::channel();
-    let work = Arc::clone(work);
-    let run = move || waiting.into_iter().try_for_each(|job| sender.send(run_job(&work, job)));
+    let (work, queue) = (Arc::clone(work), Arc::clone(queue));
+    let run = move || {
+        while let Some(job) = with_queue(&queue, VecDeque::pop_front) {
+            if sender.send(run_job(&work, job)).is_err() {
+                return;
+            }
+        }
+    };
     let started = std::thread::Builder::new().name("host-reader".into()).spawn(run).inspect_err(|error| {
         tracing::warn!(%error, "reader thread not started: a device that hangs will block all others");
     });
-    started.is_ok().then_some((jobs, completed))
+    started.is_ok().then_some(completed)
 }
 
 /// Runs a job. After a panic the job is not run again, so its broken state is not seen.
@@ -96,9 +109,13 @@ fn run_job<J, O>(work: &Work<J, O>, mut job: J) -> Completed<J, O> {
     (job, outcome.map_err(message))
 }
 
+fn with_queue<J, T>(queue: &Queue<J>, act: impl FnOnce(&mut VecDeque<J>) -> T) -> T {
+    act(&mut queue.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::mpsc::Sender;
 
     use super::*;
 
