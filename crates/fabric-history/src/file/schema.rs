@@ -220,7 +220,8 @@ pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryErr
              to it"
         }
         _ => {
-            "which no released fabric-exporter writes; the file is left unchanged: use another file"
+            let what = "which no released fabric-exporter writes";
+            return Err(unusable(path, &format!("has format version {version}, {what}")));
         }
     };
     Err(HistoryError::Unusable(path.into(), format!("has format version {version}, {what}")))
