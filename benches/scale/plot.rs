@@ -13,20 +13,14 @@ const MARGINS: (f64, f64, f64, f64) = (46.0, 14.0, 40.0, 40.0);
 struct Panel {
     title: &'static str,
     of: fn(&Cost) -> f64,
-    most: u32,
     wanted: Option<f64>,
 }
 
 /// Two panels side by side as SVG, readable on light and dark pages.
 pub fn svg(costs: &[Cost]) -> String {
     let panels = [
-        Panel {
-            title: "CPU time per port and sweep, µs",
-            of: Cost::micros_a_port,
-            most: 8,
-            wanted: None,
-        },
-        Panel { title: "memory per port, KiB", of: |cost| cost.kib, most: 5, wanted: Some(4.0) },
+        Panel { title: "CPU time per port and sweep, µs", of: Cost::micros_a_port, wanted: None },
+        Panel { title: "memory per port, KiB", of: |cost| cost.kib, wanted: Some(4.0) },
     ];
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {HEIGHT}\" \
@@ -47,18 +41,24 @@ fn draw(svg: &mut String, panel: &Panel, costs: &[Cost]) {
     let (left, right, top, bottom) = MARGINS;
     let (low, high) = (500f64.log10(), 300_000f64.log10());
     let x = |ports: f64| left + (ports.log10() - low) / (high - low) * (WIDTH - left - right);
-    let y = |value: f64| HEIGHT - bottom - value / f64::from(panel.most) * (HEIGHT - top - bottom);
+    let most = costs.iter().map(panel.of).chain(panel.wanted).fold(1.0, f64::max);
+    // At most nine lines.
+    let step = [1u32, 2, 5, 10, 20, 50, 100].into_iter().find(|step| f64::from(8 * step) >= most);
+    let step = step.unwrap_or(1_000);
+    let lines = (step..).step_by(step as usize);
+    let end = lines.take(1_000).find(|end| f64::from(*end) >= most).unwrap_or(step);
+    let y = |value: f64| HEIGHT - bottom - value / f64::from(end) * (HEIGHT - top - bottom);
     let _ = writeln!(
         svg,
         "<text x=\"{left}\" y=\"20\" font-weight=\"bold\" fill=\"#222\">{}</text>",
         panel.title
     );
-    for step in 0..=panel.most {
-        let at = y(f64::from(step));
+    for value in (0..=end).step_by(step as usize) {
+        let at = y(f64::from(value));
         let _ = writeln!(
             svg,
             "<line x1=\"{left}\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>\
-             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{step}</text>",
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{value}</text>",
             WIDTH - right,
             left - 6.0,
             at + 4.0
