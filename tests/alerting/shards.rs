@@ -38,9 +38,9 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// Waits until each of these shards was scraped so many times by each job.
+/// Waits until each of these shards was scraped successfully so many times by each job.
 pub fn wait_scrapes(prometheus: &Prometheus, shards: usize, scrapes: f64) {
-    let query = format!("min(count_over_time(up{{shard=~'.+/{shards}'}}[10m]))");
+    let query = format!("min(sum_over_time(up{{shard=~'.+/{shards}'}}[10m]))");
     let targets = format!("count(up{{shard=~'.+/{shards}'}})");
     wait_until(LIMIT, "scrapes", || {
         let all = prometheus.number(&targets) == Some(2.0 * shards as f64);
