@@ -67,6 +67,7 @@ pub(in crate::metrics) struct PortItem<'a> {
     /// `None` if the counters were not read, or are not shown: those of a port that never had a cable are all 0, and
     /// a tenth of a fabric's ports has none.
     pub reading: Option<&'a Reading>,
+    hardware: Option<&'a PortHardware>,
 }
 
 impl<'a> PortItem<'a> {
@@ -80,20 +81,18 @@ impl<'a> PortItem<'a> {
             let is_used = |counter| reading.get(counter).is_some_and(|total| total > 0);
             snapshot.fabric.port(port).peer.is_some() || Counter::all().any(is_used)
         });
-        PortItem { snapshot, port, assessment, has_changed, reading }
+        // Looked up once, and not for each family.
+        let hardware = snapshot.hardware.port(snapshot.fabric.end(port));
+        PortItem { snapshot, port, assessment, has_changed, reading, hardware }
     }
 
     fn status(&self) -> Option<&'a PortStatus> {
         self.snapshot.status(self.port)
     }
 
-    fn hardware(&self) -> Option<&'a PortHardware> {
-        self.snapshot.hardware.port(self.snapshot.fabric.end(self.port))
-    }
-
     /// The module, if one is plugged.
     pub fn module(&self) -> Option<ModuleItem<'a>> {
-        let module = self.hardware()?.plugged()?;
+        let module = self.hardware?.plugged()?;
         let has_details = self.snapshot.hardware.has_lanes;
         Some(ModuleItem { module, lanes: self.lanes(), is_current: self.is_read(), has_details })
     }
@@ -105,7 +104,7 @@ impl<'a> PortItem<'a> {
 
     /// What its device reports of the physical layer.
     fn current(&self) -> Option<&'a PortHardware> {
-        self.hardware().filter(|_| self.is_read())
+        self.hardware.filter(|_| self.is_read())
     }
 
     /// The same, if errors by lane are exported.
@@ -275,7 +274,7 @@ families! {
         };
     "infiniband_port_link_down_reason_info" Gauge ["fabric", "guid", "port", "side", "reason"]
         "Why the link last went down or retrained, as the device reports it, as labels, always 1. Label side: local or remote. Absent for links that are up and did not change since the exporter started."
-        => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.link_down.as_ref())
+        => |item, samples| if let Some(read) = item.hardware.and_then(|it| it.link_down.as_ref())
             && (item.has_changed || !item.is_read())
             && let Some(reason) = read.value.reason()
         {
