@@ -41,7 +41,7 @@ fn export_equals_what_was_scraped() {
     std::fs::write(&story, STORY).unwrap();
     let recorded = format!("--history.file={}", file.display());
     let scenario = story.to_str().unwrap();
-    // With the details in each sweep: every two minutes, some would grow long after the story.
+    // Error details are read in each sweep: by default some are first read after the story, and grow late.
     let flags = [&*recorded, "--fabric.interval=1s", "--fabric.details", "--scenario", scenario];
     let mut exporter = Exporter::demo(&flags);
     exporter.wait_ready();

@@ -117,10 +117,6 @@ impl<'a> PortItem<'a> {
         self.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into())
     }
 
-    fn bit_errors(&self) -> Option<&'a BitErrors> {
-        self.assessment.map(|it| &it.bit_errors)
-    }
-
     /// `None` if no counters were read.
     pub fn counted(&self) -> Option<Counted<'a>> {
         let (assessment, _) = self.assessment.zip(self.reading)?;
@@ -466,20 +462,19 @@ families! {
 const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 
 families! {
-    pub(super) DIRECTIONS: PortItem<'_>;
+    pub(super) DIRECTIONS: BitErrors;
     "infiniband_link_bit_error_ratio" Gauge WINDOW_LABELS
         "Bit error ratio (after FEC) of the bits received at this port, over the window. Label window: 12m or 125m. Absent until the window is long enough for a result."
-        => |port, samples| {
+        => |errors, samples| {
             for window in WINDOWS {
-                let ratio = port.bit_errors().and_then(|it| it.ratio(window));
+                let ratio = errors.ratio(window);
                 samples.label("window", window.label()).float_if_known(ratio);
             }
         };
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
         "Pre-FEC bit error ratio of the bits received at this port: between the latest two reads of its registers or, if these are not read, over the latest 2 to 4 minutes of its FEC counters. Absent while the FEC counters are saturated (reason counter_saturated); pages and API then show the last known ratio."
-        => |port, samples| {
-            let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
-            samples.float_if_known(pre_fec.filter(|it| !it.stale).map(|it| it.ratio));
+        => |errors, samples| {
+            samples.float_if_known(errors.pre_fec.filter(|it| !it.stale).map(|it| it.ratio));
         };
 }
 

@@ -15,6 +15,7 @@ use exposition::{Block, BlockWriter, Family, Labelled, Labels, Part, Parts};
 use fabric_observation::Observation;
 use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
+use ib_health::bit_errors::BitErrors;
 use ib_mad::counter::{Attribute, CounterKind, CounterRow, TABLE, scaled};
 use ib_mad::{Counter, Guid};
 
@@ -106,7 +107,7 @@ pub fn render(observations: &[Arc<Observation>], slices: usize) -> Vec<Vec<Part<
         parts.each_of(COUNTING, &items.ports, PortItem::counted);
         parts.each(LINKS, &items.links);
         parts.each(OUTAGES, &items.links);
-        parts.each(DIRECTIONS, &items.directions);
+        parts.each_of(DIRECTIONS, &items.directions, |errors| Some(*errors));
         parts.each(LIMITS, &items.links);
         parts.each(PORTS, &items.ports);
         parts.each(REGIONS, &items.regions);
@@ -124,7 +125,7 @@ struct FabricItems<'a> {
     ports: Labelled<PortItem<'a>>,
     links: Labelled<LinkItem<'a>>,
     /// Links by the port that receives.
-    directions: Labelled<PortItem<'a>>,
+    directions: Labelled<&'a BitErrors>,
     regions: Labelled<RegionItem<'a>>,
 }
 
@@ -151,18 +152,15 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
             changed.extend([link.link.0, link.link.1]);
         }
     }
-    let item = |port: PortIndex| {
-        let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
-        let assessment = ports.get(port.0 as usize);
-        is_shown.then(|| PortItem::new(snapshot, port, assessment, changed.contains(&port)))
-    };
+    let is_shown = |port: PortIndex| fabric.node_of(port).present() && fabric.is_monitored(port);
     let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
         let (guid, number) = fabric.end(port);
         labels.push(names[0], &guid.to_string());
         labels.push(names[1], itoa::Buffer::new().format(number));
     };
-    for item in fabric.port_indexes().filter_map(item) {
-        let port = item.port;
+    for port in fabric.port_indexes().filter(|port| is_shown(*port)) {
+        let item =
+            PortItem::new(snapshot, port, ports.get(port.0 as usize), changed.contains(&port));
         slices[slice_of(fabric.end(port).0)].ports.push(item, |labels| {
             labels.push("fabric", name);
             push_end(labels, ["guid", "port"], port);
@@ -181,8 +179,10 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
         // A loopback plug has one direction.
         let far = Some(link.1).filter(|far| *far != link.0);
         for receiver in [Some(link.0), far].into_iter().flatten() {
-            let Some(item) = item(receiver) else { continue };
-            slice.directions.push(item, |labels| {
+            let Some(found) = ports.get(receiver.0 as usize).filter(|_| is_shown(receiver)) else {
+                continue;
+            };
+            slice.directions.push(&found.bit_errors, |labels| {
                 push_link(labels);
                 push_end(labels, ["guid", "port"], receiver);
             });
