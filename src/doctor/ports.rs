@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ib_mad::port_state::{physical, state};
-use rdma_host::model::{Device, IpoibMode, Netdev, Port};
+use rdma_host::model::{Device, IpoibMode, Netdev, Port, PortKind};
 
 use super::Subject::{Firmware, Ipoib, Ports};
 use super::{
@@ -68,12 +68,16 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Finding {
         return ok(Ports, what, format!("{how}, {}", rate(port)));
     }
     let (found, expected, fix) = match state {
-        _ if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 => (
-            "virtual function without a GUID",
-            "a node GUID and a port GUID, set on the hypervisor",
-            "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state \
+        _ if device.kind == PortKind::VirtualFunction
+            && device.info.guid.unwrap_or_default().0 == 0 =>
+        {
+            (
+                "virtual function without a GUID",
+                "a node GUID and a port GUID, set on the hypervisor",
+                "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state \
              auto",
-        ),
+            )
+        }
         // The subnet manager has its own finding.
         state::INIT => {
             ("no subnet manager has configured it", "Active", "fix \"subnet manager\" below")

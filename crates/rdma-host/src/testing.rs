@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::model::{Device, DeviceInfo, HostSnapshot, HwReading, Port};
+use crate::model::{Device, DeviceInfo, HostSnapshot, HwReading, Port, PortKind};
 use ib_mad::moment::Anchor;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};
@@ -12,6 +12,7 @@ use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};
 pub fn port(number: PortNumber) -> Port {
     Port {
         number,
+        kind: PortKind::Physical,
         at: Moment::default(),
         link_layer: "InfiniBand".into(),
         state: Some(4),

@@ -11,7 +11,7 @@ use ib_sim::scenario::OwnHost;
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, lock};
 use rdma_host::model::{
-    Device, DeviceInfo, HostSnapshot, HwName, HwReading, IpoibMode, Netdev, Port, Sensor,
+    Device, DeviceInfo, HostSnapshot, HwName, HwReading, IpoibMode, Netdev, Port, PortKind, Sensor,
     hw_counter,
 };
 use rdma_host::reader::DeviceSource;
@@ -136,6 +136,7 @@ fn ib_port(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> 
     }
     Port {
         number: simulation.net().port(port).number,
+        kind: PortKind::Physical,
         at: now,
         link_layer: "InfiniBand".into(),
         state: Some(state.state),
@@ -154,8 +155,7 @@ fn ib_port(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> 
             operstate: (if is_up { "up" } else { "down" }).into(),
             mtu: Some(IPOIB_MTU),
             carrier_changes: Some(1),
-            ethernet: Vec::new(),
-            module: None,
+            ..Netdev::default()
         }],
     }
 }

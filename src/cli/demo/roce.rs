@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, Guid, Moment, Reading};
-use rdma_host::model::{Device, DeviceInfo, EthernetValue, Netdev, Port, ethernet};
+use rdma_host::model::{Device, DeviceInfo, EthernetValue, Netdev, Port, PortKind, ethernet};
 
 use super::own_host::{hw, mlx5};
 
@@ -95,6 +95,7 @@ impl Roce {
         let zeros = ["out_of_sequence", "packet_seq_err", "rp_cnp_ignored"].map(|file| (file, 0));
         Port {
             number: 1,
+            kind: PortKind::Physical,
             at: now,
             link_layer: "Ethernet".into(),
             state: Some(ib_mad::port_state::state::ACTIVE),
@@ -109,12 +110,13 @@ impl Roce {
             cm: None,
             netdevs: vec![Netdev {
                 name: "ens8f0np0".into(),
-                ipoib: None,
+                is_admin_up: Some(true),
+                carrier: Some(true),
                 operstate: "up".into(),
                 mtu: Some(9000),
                 carrier_changes: Some(1),
                 ethernet: self.statistics(now),
-                module: None,
+                ..Netdev::default()
             }],
         }
     }

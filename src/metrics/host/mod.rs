@@ -53,11 +53,12 @@ struct PortEvents<'a> {
 families! {
     DEVICES: &Device;
     "infiniband_device_info" Gauge
-        ["fabric", "guid", "device", "node", "node_type", "system_guid", "firmware", "hardware",
+        ["fabric", "guid", "device", "kind", "node", "node_type", "system_guid", "firmware", "hardware",
          "board", "hca_type", "driver"]
-        "Identity of an RDMA device of this host as labels, always 1: firmware, board, driver and more."
+        "Identity of an RDMA device of this host as labels, always 1: firmware, board, driver and more. Label kind: physical, virtual_function, sub_function, second_function (Socket Direct), smi, nvlink_bridge, restricted or software."
         => |device, samples| {
             let about = &device.info;
+            samples.label("kind", device.kind.label());
             samples.label("node", &about.description);
             samples.label("node_type", &about.node_type);
             let system_guid = about.system_guid.map(|guid| guid.to_string());
@@ -111,10 +112,11 @@ families! {
 families! {
     PORTS: HostPort<'_>;
     "infiniband_device_port_info" Gauge
-        ["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"]
-        "State of a port of this host as labels, always 1: link layer, LID, LID of the subnet manager, speed and width."
+        ["fabric", "guid", "port", "device", "kind", "link_layer", "lid", "sm_lid", "speed", "width"]
+        "State of a port of this host as labels, always 1: link layer, LID, LID of the subnet manager, speed and width. Label kind: that of the device, or representor. Only physical and software ports have a cable of their own."
         => |item, samples| {
             let port = item.port;
+            samples.label("kind", port.kind.label());
             samples.label("link_layer", &port.link_layer);
             samples.label_if_known("lid", port.lid.map(|lid| lid.to_string()));
             samples.label_if_known("sm_lid", port.sm_lid.map(|lid| lid.to_string()));
@@ -127,9 +129,10 @@ families! {
 families! {
     NETDEVS: &Netdev;
     "infiniband_netdev_info" Gauge
-        ["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"]
-        "Network interface of a port (IPoIB, or Ethernet for RoCE) as labels, always 1."
+        ["fabric", "guid", "port", "device", "netdev", "bond", "operstate", "ipoib_mode"]
+        "Network interface of a port (IPoIB, or Ethernet for RoCE) as labels, always 1. Label bond: the bond that it is a member of."
         => |netdev, samples| {
+            samples.label("bond", netdev.bond.as_deref().unwrap_or_default());
             samples.label("operstate", &netdev.operstate);
             samples.label("ipoib_mode", netdev.ipoib.map_or("", IpoibMode::label));
             samples.value(1);
@@ -141,6 +144,12 @@ families! {
                 samples.value((netdev.operstate == "up").into());
             }
         };
+    "infiniband_netdev_administratively_up" Gauge NETDEV_LABELS
+        "1 if the network interface is set up (ip link set up), 0 if it is set down, with or without a cable."
+        => |netdev, samples| samples.value_if_known(netdev.is_admin_up.map(u64::from));
+    "infiniband_netdev_carrier" Gauge NETDEV_LABELS
+        "1 if the network interface has a link, else 0. Absent while the interface is set down."
+        => |netdev, samples| samples.value_if_known(netdev.carrier.map(u64::from));
     "infiniband_netdev_mtu_bytes" Gauge NETDEV_LABELS
         "MTU of the network interface."
         => |netdev, samples| samples.value_if_known(netdev.mtu);

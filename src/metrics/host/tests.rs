@@ -89,15 +89,7 @@ fn unknown_driver_counter_name_is_escaped() {
 
 #[test]
 fn netdev_with_unread_state_has_no_up_sample() {
-    let mut netdev = Netdev {
-        name: "ib0".into(),
-        ipoib: None,
-        operstate: String::new(),
-        mtu: None,
-        carrier_changes: None,
-        ethernet: Vec::new(),
-        module: None,
-    };
+    let mut netdev = Netdev { name: "ib0".into(), ..Netdev::default() };
     let up_of = |netdev: &Netdev| {
         let mut port = port(1);
         port.netdevs = vec![netdev.clone()];

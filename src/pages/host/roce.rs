@@ -149,15 +149,8 @@ mod tests {
             value("tx_prio3_pause_duration", 1000 * millis),
             value("rx_prio3_pause", 7),
         ];
-        let netdev = Netdev {
-            name: "eth0".into(),
-            ipoib: None,
-            operstate: "up".into(),
-            mtu: None,
-            carrier_changes: None,
-            ethernet,
-            module: None,
-        };
+        let netdev =
+            Netdev { name: "eth0".into(), operstate: "up".into(), ethernet, ..Netdev::default() };
         let name = |file: &str| HwName { file: file.into(), row: hw_counter::find(file) };
         let names = [name("np_cnp_sent"), name("rp_cnp_handled")].into();
         let at = Moment::default() + Duration::from_secs(second);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ib_health::assessment::{CounterStatus, ResetOffsets};
 use ib_mad::{Guid, Moment, Reading};
-use rdma_host::model::{Device, HostSnapshot, Rails};
+use rdma_host::model::{Device, HostSnapshot, PortKind, Rails};
 
 /// Events that were dropped because too many waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,11 +172,16 @@ impl MissingDevices {
         let identity = DeviceIdentity {
             guid: device.info.guid.or(before.and_then(|before| before.guid)),
             instance: device.instance.or(before.and_then(|before| before.instance)),
-            is_virtual: device.info.is_virtual
+            is_virtual: is_virtual(device)
                 || device.instance.is_none() && before.is_some_and(|before| before.is_virtual),
         };
         (Arc::clone(&device.name), identity)
     }
+}
+
+/// Whether the host may hand the device to a guest, and create and remove it, at any time.
+fn is_virtual(device: &Device) -> bool {
+    matches!(device.kind, PortKind::VirtualFunction | PortKind::SubFunction)
 }
 
 /// Whether two GUIDs belong to one device. Virtual functions without one have 0.
@@ -241,8 +246,7 @@ mod tests {
     fn virtual_or_unlisted_devices_are_not_missing() {
         let mut tracker = MissingDevices::new(WEEK);
         let mut first = snapshot(0, &[("mlx5_0", 7, 1), ("mlx5_1", 8, 2)]);
-        let info = DeviceInfo { guid: Some(Guid(8)), is_virtual: true, ..DeviceInfo::default() };
-        first.devices[1].info = Arc::new(info);
+        first.devices[1].kind = PortKind::VirtualFunction;
         tracker.update(&first);
         assert_eq!(tracker.update(&snapshot(1, &[("mlx5_0", 7, 1)])), []);
         let mut blind = snapshot(2, &[]);

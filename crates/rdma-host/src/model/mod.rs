@@ -3,6 +3,10 @@
 pub mod eeprom;
 pub mod ethernet;
 pub mod hw_counter;
+mod kind;
+
+pub use kind::PortKind;
+pub(crate) use kind::resolve_kinds;
 
 use std::sync::Arc;
 
@@ -37,6 +41,10 @@ pub struct Device {
     pub instance: Option<u64>,
     /// What it is.
     pub info: Arc<DeviceInfo>,
+    /// What its ports are, except for those that differ ([`Port::kind`]).
+    pub kind: PortKind,
+    /// The port GUID of its first port: the lower half of GID 0. Equal on a multi-plane device and its SMI device.
+    pub port_guid: Option<Guid>,
     /// Whether it and its ports could be read in time. If not, it has no ports here.
     pub is_readable: bool,
     /// Its ports, by number.
@@ -68,8 +76,8 @@ pub struct DeviceInfo {
     pub hca_type: String,
     /// The kernel driver: `mlx5_core`.
     pub driver: String,
-    /// Whether it is a virtual function (SR-IOV), which the host may hand to a guest at any time.
-    pub is_virtual: bool,
+    /// Its PCI function, `0000:31:00.0`, or its auxiliary device; empty for a device without a bus.
+    pub bus_address: String,
 }
 
 /// A port of a device. `None` is what could not be read or has no meaning.
@@ -77,6 +85,8 @@ pub struct DeviceInfo {
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct Port {
     pub number: PortNumber,
+    /// That of its device, unless it is a representor.
+    pub kind: PortKind,
     /// When its state was read.
     pub at: Moment,
     /// `InfiniBand` or `Ethernet`; empty where the kernel is too old to say.
@@ -97,6 +107,16 @@ pub struct Port {
     /// The counters of the connection manager, if they are read.
     pub cm: Option<Box<cm::CmReading>>,
     pub netdevs: Vec<Netdev>,
+}
+
+impl Port {
+    /// Whether its interface was set down by an administrator: the bond, if it has one, for its members are set down
+    /// and up by themselves. `None` for a port without an Ethernet interface.
+    pub fn is_admin_down(&self) -> Option<bool> {
+        let own =
+            self.netdevs.iter().find(|netdev| netdev.bond.is_none() && netdev.ipoib.is_none());
+        own.and_then(|netdev| netdev.is_admin_up).map(|up| !up)
+    }
 }
 
 /// A temperature that a device measures.
@@ -128,12 +148,20 @@ pub struct HwName {
 }
 
 /// A network interface of a port: IPoIB, or the Ethernet side of RoCE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct Netdev {
     /// `ib0`, `ens1f0np0`.
     pub name: Arc<str>,
+    /// The bond that it is a member of.
+    pub bond: Option<Arc<str>>,
+    /// Its PCI function: that of its device, or of another one that joined a bond with it.
+    pub bus_address: Option<Arc<str>>,
     pub ipoib: Option<IpoibMode>,
+    /// Whether an administrator set it up (IFF_UP in `flags`: `ip link set up`).
+    pub is_admin_up: Option<bool>,
+    /// Whether it has a link. The kernel says it only while the interface is set up.
+    pub carrier: Option<bool>,
     /// Operational state (RFC 2863) in the kernel's word: `up`, `down`, `lowerlayerdown`.
     pub operstate: String,
     pub mtu: Option<u64>,

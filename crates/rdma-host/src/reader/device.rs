@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::cm::{CmReading, GROUPS, MESSAGES};
-use crate::model::{Device, DeviceInfo, HwName, HwReading, Port, hw_counter};
-use ib_mad::{Counter, Moment, PortNumber, Reading};
+use crate::model::{Device, DeviceInfo, HwName, HwReading, Port, PortKind, hw_counter};
+use ib_mad::{Counter, Guid, Moment, PortNumber, Reading};
 
 use super::ReadContext;
 use super::counters::{Attempt, BackoffFile, Counters};
@@ -96,6 +96,8 @@ impl DeviceReader {
             if *self.device.info != info {
                 self.device.info = Arc::new(info);
             }
+            self.device.kind = self.kind();
+            self.device.port_guid = self.ports.first().and_then(PortReader::guid);
             let owner = Owner {
                 class: self.sysfs.join("class/net"),
                 device: &self.directory,
@@ -111,7 +113,7 @@ impl DeviceReader {
             }
         }
         let (ports, may_be_removed): (Vec<_>, Vec<_>) =
-            self.ports.iter_mut().map(|port| port.read(context)).unzip();
+            self.ports.iter_mut().map(|port| port.read(self.device.kind, context)).unzip();
         if may_be_removed.contains(&true) && !self.exists() {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -138,9 +140,22 @@ impl DeviceReader {
             board: text("board_id"),
             hca_type: text("hca_type"),
             driver: self.directory.link_target("device/driver").unwrap_or_default(),
-            // Of PCI, or of mlx5's auxiliary bus (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
-            is_virtual: self.directory.link_target("device/physfn").is_some()
-                || !text("device/sfnum").is_empty(),
+            bus_address: self.directory.link_target("device").unwrap_or_default(),
+        }
+    }
+
+    /// What the device itself says of its ports.
+    fn kind(&self) -> PortKind {
+        let directory = &self.directory;
+        if directory.link_target("device/physfn").is_some() {
+            PortKind::VirtualFunction
+        } else if !directory.text("device/sfnum").is_empty() {
+            // On mlx5's auxiliary bus (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
+            PortKind::SubFunction
+        } else if directory.link_target("device").is_none() {
+            PortKind::Software
+        } else {
+            PortKind::Physical
         }
     }
 }
@@ -194,14 +209,24 @@ impl PortReader {
         }
     }
 
+    /// The lower half of its first GID (IBTA 1.4, 4.1.1).
+    fn guid(&self) -> Option<Guid> {
+        let gid: std::net::Ipv6Addr = self.directory.text("gids/0").parse().ok()?;
+        Some(Guid(gid.to_bits() as u64)).filter(|guid| guid.0 != 0)
+    }
+
     fn open_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
-        self.netdevs
-            .retain(|netdev| names.iter().any(|name| **name == *netdev.name) && netdev.exists());
-        for name in names {
+        self.netdevs.retain(|netdev| {
+            names.iter().any(|(name, _)| **name == *netdev.name) && netdev.exists()
+        });
+        for (name, bond) in names {
             if !self.netdevs.iter().any(|netdev| *netdev.name == *name) {
                 self.netdevs.extend(NetdevReader::open(owner, &name));
+            }
+            for netdev in self.netdevs.iter_mut().filter(|netdev| *netdev.name == *name) {
+                netdev.bond.clone_from(&bond);
             }
         }
     }
@@ -218,7 +243,7 @@ impl PortReader {
     }
 
     /// Reads the port, and returns whether its device may have been removed. What cannot be read is `None`.
-    fn read(&mut self, context: &ReadContext) -> (Port, bool) {
+    fn read(&mut self, kind: PortKind, context: &ReadContext) -> (Port, bool) {
         // Taken before the state is read, so that an event that comes meanwhile is newer.
         let attempt = context.attempt();
         let at = attempt.now;
@@ -245,8 +270,10 @@ impl PortReader {
         for counters in &mut self.cm {
             counters.read(attempt, |(group, message), value| cm[group][message] = Some(value));
         }
+        let is_representor = self.netdevs.iter().any(|netdev| netdev.is_representor);
         let port = Port {
             number: self.number,
+            kind: if is_representor { PortKind::Representor } else { kind },
             at,
             link_layer: link_layer.ok().flatten().unwrap_or_default(),
             state: state.ok().flatten(),

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Device, HostSnapshot};
+use crate::model::{Device, HostSnapshot, resolve_kinds};
 use ib_mad::clock::Clock;
 use regex_lite::Regex;
 
@@ -259,6 +259,7 @@ impl DeviceSource for HostReader {
         }
         devices.extend(self.hanging.values().chain(self.closed.values()).cloned());
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        resolve_kinds(&mut devices);
         HostSnapshot {
             anchor,
             began: anchor.moment,

@@ -28,7 +28,7 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// The interfaces of one of its ports, by name.
+    /// The interfaces of one of its ports, by name, each with the bond that it is a member of.
     ///
     /// The port's first GID names the interface of RoCE, be it a bond; the PCI function lists those that its
     /// driver made, among them IPoIB's children and switchdev's representors; soft RoCE has the name in
@@ -38,22 +38,24 @@ impl Owner<'_> {
         port: &Directory,
         number: PortNumber,
         link_layer: &str,
-    ) -> Vec<String> {
+    ) -> Vec<(String, Option<Arc<str>>)> {
         let by_gid = [port.text("gid_attrs/ndevs/0"), self.device.text("parent")];
         let by_gid = by_gid.into_iter().find(|name| is_name(name));
         let ipoib = link_layer == "InfiniBand";
         match by_gid.filter(|_| !ipoib) {
             Some(name) => self.with_slaves(name),
-            None => self.of_function(number, ipoib),
+            None => self.of_function(number, ipoib).into_iter().map(|name| (name, None)).collect(),
         }
     }
 
     /// A bond and those of its slaves that are this device's, for these have a cable; or the name alone.
-    fn with_slaves(&self, name: String) -> Vec<String> {
+    fn with_slaves(&self, name: String) -> Vec<(String, Option<Arc<str>>)> {
         let bond = Directory::open(&self.class.join(&name).join("bonding"));
         let slaves = bond.map(|bond| bond.text("slaves")).unwrap_or_default();
         let own = slaves.split_whitespace().filter(|name| is_name(name) && !self.is_foreign(name));
-        std::iter::once(name).chain(own.map(str::to_owned)).collect()
+        let bond: Arc<str> = name.as_str().into();
+        let own = own.map(|slave| (slave.to_owned(), Some(Arc::clone(&bond))));
+        std::iter::once((name, None)).chain(own).collect()
     }
 
     /// Whether an interface's function has RDMA devices, and this is none of them. Of two functions whose
@@ -93,6 +95,14 @@ fn is_representor(phys_port_name: &str) -> bool {
     phys_port_name.contains("pf")
 }
 
+/// Whether IFF_UP is set in `flags` (kernel: include/uapi/linux/if.h): what `ip link set up` sets. `operstate` is down
+/// without a cable, too.
+fn is_admin_up(flags: &str) -> Option<bool> {
+    const IFF_UP: u64 = 1;
+    let flags = u64::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
+    Some(flags & IFF_UP != 0)
+}
+
 /// Whether it can be an interface's name, and not a path out of the directory.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with('.')
@@ -101,8 +111,10 @@ fn is_name(name: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct NetdevReader {
     pub(super) name: Arc<str>,
+    pub(super) bond: Option<Arc<str>>,
     directory: Directory,
     is_ipoib: bool,
+    pub(super) is_representor: bool,
     ethernet: Option<EthernetReader>,
     module: Option<ModuleReader>,
 }
@@ -117,7 +129,8 @@ impl NetdevReader {
         // Neither IPoIB nor a bond has a module; the sweep reads those of InfiniBand.
         let has_module = modules && !is_ipoib && directory.open_below("device").is_ok();
         let module = if has_module { ModuleReader::open(&name) } else { None };
-        Ok(NetdevReader { name, directory, is_ipoib, ethernet, module })
+        let is_representor = is_representor(&directory.text("phys_port_name"));
+        Ok(NetdevReader { name, bond: None, directory, is_ipoib, is_representor, ethernet, module })
     }
 
     /// Whether the interface is still there, under its name.
@@ -130,6 +143,15 @@ impl NetdevReader {
         let carrier_changes = text("carrier_changes").parse().ok();
         Netdev {
             name: Arc::clone(&self.name),
+            bond: self.bond.clone(),
+            bus_address: self.directory.link_target("device").map(Into::into),
+            is_admin_up: is_admin_up(&text("flags")),
+            // EINVAL while the interface is set down (kernel: `carrier_show` in net/core/net-sysfs.c).
+            carrier: match &*text("carrier") {
+                "1" => Some(true),
+                "0" => Some(false),
+                _ => None,
+            },
             ipoib: IpoibMode::from_label(&text("mode")).filter(|_| self.is_ipoib),
             operstate: text("operstate"),
             mtu: text("mtu").parse().ok(),
