@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use exposition::{Family, Labelled, Labels, MetricType, Part, Parts, Samples};
 use fabric_observation::families::counter_family;
-use fabric_observation::host::{HostObservation, HostPortTotals, PortEventCounts};
+use fabric_observation::host::{HostObservation, HostPortTotals, PortEventCounts, PortKey};
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::PortEventKind;
@@ -184,7 +184,11 @@ const HEARD: Family = family!(
 );
 const LINK_LOSSES: Family = family!(
     "infiniband_port_link_losses" Counter PORT_LABELS
-    "Times that the port left PortState Active, as seen in an event or a read; a driver unload counts. Link downs shorter than the read interval are seen only in events."
+    "Times that the port left PortState Active, as seen in an event, in a read, or in the growth of LinkDowned; a driver unload counts, and an interface that is set down does not. Link downs shorter than the read interval are not seen if the driver has neither events nor LinkDowned."
+);
+const ADMINISTRATIVE_DOWNS: Family = family!(
+    "infiniband_port_administrative_downs" Counter PORT_LABELS
+    "Times that the port of RoCE or iWARP left PortState Active because its network interface was set down (ip link set down)."
 );
 families! {
     EVENTS: PortEvents<'_>;
@@ -217,7 +221,7 @@ pub fn families() -> impl Iterator<Item = Family> {
     names(DEVICES)
         .chain(names(SENSORS))
         .chain(names(PORTS))
-        .chain([DEVICE_UP, HEARD, LINK_LOSSES])
+        .chain([DEVICE_UP, HEARD, LINK_LOSSES, ADMINISTRATIVE_DOWNS])
         .chain(names(EVENTS))
         .chain([HW_UNKNOWN])
         .chain(cm::GROUPS.iter().map(cm_family))
@@ -260,7 +264,8 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
     let is_open = |device: &str| observation.monitored.contains(device);
-    for ((device, port), stats) in &observation.port_events.ports {
+    for (PortKey { port, .. }, stats) in &observation.port_events.ports {
+        let device = &stats.device;
         let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), stats };
         items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));
     }
@@ -286,6 +291,9 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     parts.each(PORTS, &items.ports);
     parts.numbers(HEARD, &items.devices, |device| Some(is_open(&device.name).into()));
     parts.numbers(LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.stats.losses));
+    parts.numbers(ADMINISTRATIVE_DOWNS, &items.events, |it| {
+        it.stats.administrative_downs.filter(|_| it.is_port)
+    });
     parts.each(EVENTS, &items.events);
     items.hw(&mut parts);
     items.cm(&mut parts);

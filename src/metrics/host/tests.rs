@@ -1,7 +1,7 @@
 //! The samples of a host's devices.
 
 use super::*;
-use fabric_observation::host::MissingDevice;
+use fabric_observation::host::{DeviceIds, MissingDevice};
 use ib_health::assessment::CounterStatus;
 use ib_health::testing::saturated;
 use ib_mad::Moment;
@@ -118,8 +118,12 @@ fn hanging_device_is_down_without_ports() {
 #[test]
 fn missing_device_is_down_and_has_no_other_sample() {
     let mut observation = observation(vec![port(1)]);
-    let missing =
-        |name: &str, guid| MissingDevice { name: name.into(), guid, since: Moment::NEVER };
+    let missing = |name: &str, guid| MissingDevice {
+        name: name.into(),
+        guid,
+        bus_address: String::new(),
+        since: Moment::NEVER,
+    };
     observation.missing = vec![missing("mlx5_1", Some(Guid(0xdef))), missing("vf", None)];
     let lines = samples(&observation);
     let gone: Vec<_> = lines
@@ -144,7 +148,8 @@ fn read_without_an_expected_device_is_no_success() {
         snapshot.devices[0].is_readable = answers;
         snapshot.devices.truncate(devices);
         snapshot.problem = problem.then(|| "Permission denied".to_owned());
-        let gone = MissingDevice { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
+        let (name, bus_address) = ("mlx5_1".into(), String::new());
+        let gone = MissingDevice { name, guid: None, bus_address, since: Moment::NEVER };
         observation.missing = vec![gone; missing];
         (observation.success(), observation.problem().is_some())
     };
@@ -160,7 +165,8 @@ fn read_without_an_expected_device_is_no_success() {
 #[test]
 fn each_family_is_rendered_once() {
     let mut observation = observation(vec![port(1), port(2)]);
-    observation.port_events.add_snapshot(observation.snapshot.as_ref().unwrap());
+    let snapshot = observation.snapshot.as_ref().unwrap();
+    observation.port_events.add_snapshot(snapshot, &DeviceIds::default().assign(snapshot));
     let parts = render(&observation);
     assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.family)));
     let mut names: Vec<_> = parts.iter().map(|part| part.family.name.clone()).collect();

@@ -15,12 +15,14 @@ use tokio::sync::watch::Sender;
 use crate::config::HostSettings;
 use event_queue::PendingEvents;
 use fabric_observation::SharedState;
-use fabric_observation::host::{DroppedEvents, HostObservation, HostPortTotals, MissingDevices};
+use fabric_observation::host::{
+    DeviceIds, DroppedEvents, HostObservation, HostPortTotals, MissingDevices,
+};
 use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortNumber};
-use rdma_host::model::{Device, HostSnapshot};
+use rdma_host::model::HostSnapshot;
 use rdma_host::reader::events::Listener;
 use rdma_host::reader::{DeviceFilter, DeviceSource};
 
@@ -117,9 +119,9 @@ impl HostMonitor {
         let ids = self.ids.assign(&snapshot);
         let seen = &mut self.observation;
         seen.totals = self.totals.update(&snapshot, &ids);
+        seen.port_events.add_snapshot(&snapshot, &ids);
+        seen.missing = self.missing.update(&snapshot, &ids);
         seen.ids = ids;
-        seen.port_events.add_snapshot(&snapshot);
-        seen.missing = self.missing.update(&snapshot);
         let (by_host, by_fabrics) = (self.queue.dropped(), self.dropped_by_fabrics);
         seen.dropped = DroppedEvents { by_host, by_fabrics };
         self.log_snapshot(&snapshot);
@@ -231,70 +233,15 @@ fn log(event: &PortEvent) {
     }
 }
 
-/// How many devices are kept while not all of them are present.
-const MAX_DEVICES: usize = 1024;
-
-/// The ids that were assigned, so that a device keeps its own.
-#[derive(Debug, Default)]
-struct DeviceIds {
-    assigned: BTreeMap<(Arc<str>, Guid), Guid>,
-}
-
-impl DeviceIds {
-    /// A unique id for each device of a snapshot, in its order.
-    ///
-    /// Most devices have a node GUID. A virtual function has none before it is used, and those of Soft RoCE are
-    /// made from an interface's address, which its VLANs share: such devices are distinguished by their names. A
-    /// device that is renamed keeps its GUID.
-    fn assign(&mut self, snapshot: &HostSnapshot) -> Vec<Guid> {
-        let devices = snapshot.devices.iter();
-        let key = |it: &Device| (Arc::clone(&it.name), it.info.guid.unwrap_or_default());
-        let keys: Vec<(Arc<str>, Guid)> = devices.map(key).collect();
-        if self.assigned.len() > MAX_DEVICES {
-            self.assigned.retain(|key, _| keys.contains(key));
-        }
-        let known: Vec<Option<Guid>> =
-            keys.iter().map(|key| self.assigned.get(key).copied()).collect();
-        let mut ids: Vec<Guid> = Vec::with_capacity(known.len());
-        for ((name, guid), assigned) in keys.into_iter().zip(&known) {
-            let id = assigned.unwrap_or_else(|| {
-                let is_taken = known.contains(&Some(guid)) || ids.contains(&guid);
-                if guid == Guid(0) || is_taken {
-                    return generated(&name, guid);
-                }
-                // The device that had it has disappeared, and gets another one when it returns.
-                self.assigned.retain(|_, id| *id != guid);
-                guid
-            });
-            self.assigned.insert((name, guid), id);
-            ids.push(id);
-        }
-        ids
-    }
-}
-
-/// An id made from the name, always the same for the same name, so that what is recorded continues. No device has
-/// such a GUID: its first byte marks a group address (IEEE 802, EUI-64).
-fn generated(name: &str, guid: Guid) -> Guid {
-    // FNV-1a.
-    let bytes = name.bytes().chain(guid.0.to_be_bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    Guid(0xffff << 48 | hash >> 16)
-}
-
 /// How many ports are kept while not all of them are present: virtual functions of containers may get new names
 /// each time, for years.
 const MAX_PORTS: usize = 1024;
 
-/// A port by device name, GUID and number: virtual functions may have no GUID, and a card that is replaced gets
-/// the name of the one before.
-type PortKey = (Arc<str>, Guid, PortNumber);
-
+/// The totals of the ports, by the ids of their devices: they continue under another name, and are not those of a
+/// device that gets the name.
 #[derive(Debug, Default)]
 struct HostTotals {
-    ports: BTreeMap<PortKey, PortTotals>,
+    ports: BTreeMap<(Guid, PortNumber), PortTotals>,
     /// Totals of an earlier run. They are kept, for a device may get its name after it was first seen.
     seed: TotalsSeed,
 }
@@ -304,14 +251,12 @@ impl HostTotals {
     /// place in `ids`.
     fn update(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) -> Vec<Vec<HostPortTotals>> {
         if self.ports.len() > MAX_PORTS {
-            let present = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
-            self.ports.retain(|(name, ..), _| present(name));
+            self.ports.retain(|(id, _), _| ids.contains(id));
         }
         let devices = snapshot.devices.iter().zip(ids).map(|(device, &id)| {
-            let (name, guid) = (&device.name, device.info.guid.unwrap_or_default());
             let ports = device.ports.iter().map(|port| {
-                let resume = || self.seed.get(&(id, port.number)).cloned().unwrap_or_default();
-                let key = (Arc::clone(name), guid, port.number);
+                let key = (id, port.number);
+                let resume = || self.seed.get(&key).cloned().unwrap_or_default();
                 let totals = self.ports.entry(key).or_insert_with(resume);
                 // It may carry Ethernet, and counts what it sends to itself: no link rate bounds it.
                 let (reading, _) = totals.update(port.reading.clone(), UNBOUNDED);
@@ -336,7 +281,6 @@ mod tests {
     use crate::config::options::Options;
     use ib_mad::Counter;
     use ib_mad::moment::Anchor;
-    use rdma_host::model::DeviceInfo;
     use rdma_host::reader::events::HostEvent;
     use rdma_host::testing::{port, snapshot};
 
@@ -403,71 +347,22 @@ mod tests {
         assert!(!monitor.wait(Moment::NEVER, Moment::NEVER));
     }
 
-    fn host_snapshot(devices: &[(&str, u64)]) -> HostSnapshot {
-        let mut all = snapshot("", Vec::new());
-        let one = all.devices.remove(0);
-        all.devices.extend(devices.iter().map(|&(name, guid)| {
-            let info = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
-            Device { name: name.into(), info, ..one.clone() }
-        }));
-        all
-    }
-
-    #[test]
-    fn each_device_keeps_its_own_id() {
-        let mut ids = DeviceIds::default();
-        let first = ids.assign(&host_snapshot(&[
-            ("mlx5_0", 7),
-            ("rxe0", 9),
-            ("rxe1", 9),
-            ("vf0", 0),
-            ("vf1", 0),
-        ]));
-        assert_eq!(first[..2], [Guid(7), Guid(9)]);
-        let made = &first[2..];
-        assert!(made.iter().all(|id| id.0 >> 48 == 0xffff), "{made:?}");
-        assert!(made[0] != made[1] && made[1] != made[2] && made[0] != made[2]);
-        // Regardless of which other devices exist.
-        assert_eq!(ids.assign(&host_snapshot(&[("rxe1", 9), ("vf1", 0)])), [first[2], first[4]]);
-        let again = host_snapshot(&[("aaa", 9), ("mlx5_0", 7), ("rxe0", 9), ("vf0", 0)]);
-        let ids_again = ids.assign(&again);
-        assert_eq!(ids_again[1..], [first[0], first[1], first[3]]);
-        // Another run makes the same ones.
-        assert_eq!(DeviceIds::default().assign(&host_snapshot(&[("vf1", 0)])), [first[4]]);
-    }
-
-    #[test]
-    fn renamed_device_keeps_its_guid() {
-        let mut ids = DeviceIds::default();
-        assert_eq!(ids.assign(&host_snapshot(&[("mlx5_0", 7)])), [Guid(7)]);
-        assert_eq!(ids.assign(&host_snapshot(&[("rocep1s0", 7)])), [Guid(7)]);
-        let both = ids.assign(&host_snapshot(&[("mlx5_0", 7), ("rocep1s0", 7)]));
-        assert_eq!((both[0] == Guid(7), both[1]), (false, Guid(7)));
-    }
-
-    #[test]
-    fn number_of_ids_is_bounded() {
-        let mut ids = DeviceIds::default();
-        for device in 0..2 * MAX_DEVICES {
-            ids.assign(&host_snapshot(&[(&format!("vf{device}"), 0)]));
-        }
-        assert!(ids.assigned.len() <= MAX_DEVICES + 1);
-    }
-
     #[test]
     fn totals_are_per_port_and_survive_a_clear() {
         let mut totals = HostTotals::default();
-        let mut read = |device: &str, raw| {
+        let mut read = |device: &str, id, raw| {
             let mut ports = vec![port(1)];
             ports[0].reading.set(Counter::SymbolErrors, raw);
-            let read = &totals.update(&snapshot(device, ports), &[Guid(0xabc)])[0][0];
+            let read = &totals.update(&snapshot(device, ports), &[Guid(id)])[0][0];
             (read.reading.get(Counter::SymbolErrors), read.counters.resets)
         };
-        assert_eq!(read("mlx5_0", 10), (Some(10), 0));
-        assert_eq!(read("mlx5_1", 3), (Some(3), 0));
-        assert_eq!(read("mlx5_0", 2), (Some(12), 1));
-        for other in 0..2 * MAX_PORTS {
-            read(&format!("vf{other}"), 1);
+        assert_eq!(read("mlx5_0", 1, 10), (Some(10), 0));
+        assert_eq!(read("mlx5_1", 2, 3), (Some(3), 0));
+        assert_eq!(read("mlx5_0", 1, 2), (Some(12), 1));
+        assert_eq!(read("ibp1s0", 1, 3), (Some(13), 1), "it was renamed");
+        assert_eq!(read("mlx5_0", 3, 1), (Some(1), 0), "another card got the name");
+        for other in 0..2 * MAX_PORTS as u64 {
+            read("vf", 10 + other, 1);
         }
         assert!(totals.ports.len() <= MAX_PORTS + 1);
     }
@@ -489,6 +384,6 @@ mod tests {
         assert_eq!(read("vf0", 1, 50), (Some(50), None), "another device");
         assert_eq!(read("mlx5_0", 0xabc, 50), (Some(150), Some(100)));
         assert_eq!(read("mlx5_0", 0xabc, 2), (Some(152), Some(150)));
-        assert_eq!(read("ibp1s0", 0xabc, 60), (Some(160), Some(100)), "it was renamed");
+        assert_eq!(read("ibp1s0", 0xabc, 60), (Some(210), Some(150)), "it was renamed");
     }
 }

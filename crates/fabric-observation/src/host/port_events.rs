@@ -1,37 +1,59 @@
-//! The events and losses of a host's ports, counted from events and from readings.
+//! The events and losses of a host's ports, counted from events, from readings of the state, and from LinkDowned.
 //!
 //! An event has its own time, and is not missed between two readings; but not every driver reports events, and
-//! not every kernel delivers them. So both sources are used, and the same loss is counted once.
+//! not every kernel delivers them. LinkDowned counts a link that was lost for milliseconds, but not every driver has
+//! it. So all three are used, and the same loss is counted once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::port_state::state;
-use ib_mad::{Guid, Moment, PortNumber};
-use rdma_host::model::{Device, HostSnapshot};
+use ib_mad::{Counter, Guid, Moment, PortNumber};
+use rdma_host::model::{Device, HostSnapshot, Port, PortKind};
 
-/// How many are kept while not all are present: those of containers may get new names each time, for years.
+use super::{identity, missing};
+
+/// How many are kept while not all are present: those of containers may get new GUIDs each time, for years.
 const MAX_PORTS: usize = 1024;
 
-/// A port: its device's name and its number; `None` for the whole device.
-pub type PortKey = (Arc<str>, Option<PortNumber>);
+/// How long the ports of a virtual function are kept once it is gone: each pod or guest may have another one. Longer
+/// than a reload of the driver takes.
+const VIRTUAL_KEPT: Duration = Duration::from_secs(600);
+
+/// A port of this host, or a whole device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortKey {
+    /// The id of its device, by [`DeviceIds`](super::DeviceIds).
+    pub device: Guid,
+    /// Its number; `None` for the whole device.
+    pub port: Option<PortNumber>,
+}
 
 /// The counts of all ports that were ever seen. They survive a reset of the device.
 #[derive(Clone, Debug, Default)]
 pub struct HostPortEvents {
     /// All ports, and devices without a port.
     pub ports: BTreeMap<PortKey, PortEventCounts>,
+    /// The ids of the devices that the latest reading found, by name: events have the name.
+    ids: BTreeMap<Arc<str>, Guid>,
 }
 
 /// The events and losses of a port.
 #[derive(Clone, Debug, Default)]
 pub struct PortEventCounts {
-    /// The node GUID that its device had when it was last seen, if it could be read.
+    /// The name that its device had when it was last seen.
+    pub device: Arc<str>,
+    /// The node GUID of its device, if it could be read.
     pub guid: Option<Guid>,
-    /// How often it stopped being Active.
+    kind: PortKind,
+    /// How often it stopped being Active, except because an administrator set its interface down.
     pub losses: u64,
+    /// How often it stopped being Active because an administrator set its interface down (`ip link set down`); `None`
+    /// for a port without an Ethernet interface.
+    pub administrative_downs: Option<u64>,
     /// When it last stopped being Active, by its event or a reading; the start of the clock if it never did.
     pub lost: Moment,
     /// Whether it was Active when its state was last known.
@@ -41,8 +63,20 @@ pub struct PortEventCounts {
     /// Its device as it was last seen: [`Device::instance`].
     instance: Option<u64>,
     seen: Moment,
+    last_reading: LastReading,
     /// How often each event was reported, and when last.
     events: BTreeMap<PortEventKind, (u64, Anchor)>,
+}
+
+/// A port at its latest reading.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastReading {
+    is_active: bool,
+    link_downed: Option<u64>,
+    losses: u64,
+    /// Losses that LinkDowned alone had counted. The link may have been lost after its state was read and before its
+    /// counters were: then its event, or the next reading of its state, shows the same loss again.
+    by_counter: u64,
 }
 
 impl PortEventCounts {
@@ -79,13 +113,60 @@ impl PortEventCounts {
         }
         (self.instance, self.seen) = (instance.or(self.instance), at);
     }
+
+    /// Adds a reading of the port.
+    fn add_port(&mut self, device: &Device, port: &Port) {
+        self.kind = port.kind;
+        self.set_instance(device.instance, port.at);
+        // ACTIVE_DEFER waits after a link error, and carries traffic again.
+        let is_active = |known| known == state::ACTIVE || known == state::ACTIVE_DEFER;
+        if let Some(known) = port.state {
+            self.set_active(is_active(known), port.at);
+        }
+        let now_active = port.state.is_some_and(is_active);
+        self.compare_with_counter(port, now_active);
+        if let Some(is_admin_down) = port.is_admin_down() {
+            let downs = self.administrative_downs.get_or_insert(0);
+            // Losses since the reading before have not been published yet.
+            if is_admin_down && !now_active && self.losses > self.last_reading.losses {
+                self.losses -= 1;
+                *downs += 1;
+            }
+        }
+        (self.last_reading.is_active, self.last_reading.losses) = (now_active, self.losses);
+    }
+
+    /// Adds the losses that only LinkDowned has counted, of a link that was Active at two readings. While a link is
+    /// down its failed trainings may count, too. A value that decreased was cleared.
+    fn compare_with_counter(&mut self, port: &Port, is_active: bool) {
+        let LastReading { is_active: was_active, link_downed: before, losses, by_counter } =
+            self.last_reading;
+        let now = port.reading.get(Counter::LinkDowned);
+        let fresh = self.losses - losses;
+        let growth = before.zip(now).map(|(before, now)| now.saturating_sub(before));
+        self.last_reading.by_counter = 0;
+        if let Some(growth) = growth {
+            if growth > fresh && was_active && is_active {
+                self.last_reading.by_counter = growth - fresh;
+                self.losses += growth - fresh;
+                self.lost = port.reading.at;
+            } else if fresh > growth {
+                self.losses -= by_counter.min(fresh - growth);
+            }
+        }
+        self.last_reading.link_downed = now.or(before);
+    }
 }
 
 impl HostPortEvents {
     /// Counts an event.
     pub fn add_event(&mut self, event: &PortEvent) {
         let at = event.at.moment;
-        let counts = self.ports.entry((Arc::clone(&event.device), event.port)).or_default();
+        let id = self.ids.get(&event.device).copied();
+        // Of a device that no reading has found yet.
+        let device = id.unwrap_or_else(|| identity::of_name(&event.device));
+        let counts = self.ports.entry(PortKey { device, port: event.port }).or_default();
+        counts.device = Arc::clone(&event.device);
         let (count, last) = counts.events.entry(event.kind).or_insert((0, event.at));
         (*count, *last) = (*count + 1, event.at);
         match event.kind {
@@ -102,8 +183,8 @@ impl HostPortEvents {
             PortEventKind::PortActive => counts.set_active(true, at),
             // Its ports go with it without an event.
             PortEventKind::DeviceFatal => {
-                for ((name, port), counts) in &mut self.ports {
-                    if *name == event.device && port.is_some() {
+                for (key, counts) in &mut self.ports {
+                    if key.device == device && key.port.is_some() {
                         counts.set_active(false, at);
                     }
                 }
@@ -112,51 +193,68 @@ impl HostPortEvents {
         }
     }
 
-    /// Adds a reading. A device that hangs changes nothing; ports of one that is gone have lost their links.
-    pub fn add_snapshot(&mut self, snapshot: &HostSnapshot) {
-        if self.ports.len() > MAX_PORTS {
-            let here = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
-            self.ports.retain(|(name, _), _| here(name));
-        }
+    /// Adds a reading with the [ids](super::DeviceIds) of its devices. A device that hangs changes nothing; ports of
+    /// one that is gone have lost their links.
+    pub fn add_snapshot(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) {
+        self.set_ids(snapshot, ids);
+        let devices = || ids.iter().zip(&snapshot.devices);
         if snapshot.problem.is_none() {
-            self.add_missing(snapshot);
+            self.add_missing(snapshot, ids);
         }
-        for device in &snapshot.devices {
-            self.counts_of(device, None);
+        for (&id, device) in devices() {
+            let of_device = self.counts_of(PortKey { device: id, port: None }, device);
+            (of_device.kind, of_device.seen) = (device.kind, snapshot.ended);
             for port in &device.ports {
-                let counts = self.counts_of(device, Some(port.number));
-                counts.set_instance(device.instance, port.at);
-                // ACTIVE_DEFER waits after a link error, and carries traffic again.
-                if let Some(known) = port.state {
-                    let is_active = known == state::ACTIVE || known == state::ACTIVE_DEFER;
-                    counts.set_active(is_active, port.at);
-                }
+                let key = PortKey { device: id, port: Some(port.number) };
+                self.counts_of(key, device).add_port(device, port);
             }
         }
     }
 
-    /// Updates the ports of devices that are gone: not every driver sends an event of that.
-    fn add_missing(&mut self, snapshot: &HostSnapshot) {
-        for ((name, port), counts) in &mut self.ports {
-            let Some(instance) = counts.instance.filter(|_| port.is_some()) else { continue };
-            let found = snapshot.devices.iter().find(|device| device.instance == Some(instance));
-            match found {
-                Some(device) if device.name == *name => {}
-                // It is tracked by its other name now.
-                Some(_) => {
-                    (counts.instance, counts.is_active) = (None, None);
-                    counts.as_of = Moment::default();
+    /// Sets the ids of the devices, and removes ports that are gone for good.
+    fn set_ids(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) {
+        for (&id, device) in ids.iter().zip(&snapshot.devices) {
+            let of_name = identity::of_name(&device.name);
+            if self.ids.insert(Arc::clone(&device.name), id).is_none() && of_name != id {
+                let events: Vec<PortKey> =
+                    self.ports.keys().filter(|key| key.device == of_name).copied().collect();
+                for key in events {
+                    let counts = self.ports.remove(&key).unwrap_or_default();
+                    self.ports.entry(PortKey { device: id, ..key }).or_insert(counts);
                 }
-                // Another device, or one that cannot be opened, has its name.
-                None if snapshot.devices.iter().any(|device| device.name == *name) => {}
-                None => counts.set_active(false, snapshot.ended),
+            }
+        }
+        self.ids.retain(|_, id| ids.contains(id));
+        let is_full = self.ports.len() > MAX_PORTS;
+        self.ports.retain(|key, counts| {
+            let is_old = || {
+                missing::comes_and_goes(counts.kind)
+                    && snapshot.ended.since(counts.seen) > VIRTUAL_KEPT
+            };
+            ids.contains(&key.device) || !is_full && !is_old()
+        });
+    }
+
+    /// Updates the ports that are gone, with their devices or alone: not every driver sends an event of that.
+    fn add_missing(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) {
+        for (key, counts) in &mut self.ports {
+            let Some(number) = key.port.filter(|_| counts.instance.is_some()) else { continue };
+            let place = ids.iter().position(|id| *id == key.device);
+            let is_gone = match place.and_then(|place| snapshot.devices.get(place)) {
+                None => true,
+                Some(device) => {
+                    device.is_readable && !device.ports.iter().any(|port| port.number == number)
+                }
+            };
+            if is_gone {
+                counts.set_active(false, snapshot.ended);
             }
         }
     }
 
-    fn counts_of(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortEventCounts {
-        let counts = self.ports.entry((Arc::clone(&device.name), port)).or_default();
-        counts.guid = device.info.guid;
+    fn counts_of(&mut self, key: PortKey, device: &Device) -> &mut PortEventCounts {
+        let counts = self.ports.entry(key).or_default();
+        (counts.device, counts.guid) = (Arc::clone(&device.name), device.info.guid);
         counts
     }
 }
@@ -166,56 +264,75 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
+    use crate::host::DeviceIds;
+    use rdma_host::model::Netdev;
     use rdma_host::testing::{port, snapshot};
+
+    /// Counts with the ids of the devices.
+    #[derive(Default)]
+    struct Host {
+        counts: HostPortEvents,
+        ids: DeviceIds,
+    }
+
+    impl Host {
+        fn add_snapshot(&mut self, snapshot: &HostSnapshot) {
+            self.counts.add_snapshot(snapshot, &self.ids.assign(snapshot));
+        }
+
+        fn port(&self) -> &PortEventCounts {
+            self.counts.ports.values().next_back().unwrap()
+        }
+    }
 
     fn at(millis: u64) -> Anchor {
         let moment = Moment::default() + Duration::from_millis(millis);
         Anchor { moment, wall: SystemTime::UNIX_EPOCH + Duration::from_millis(millis) }
     }
 
-    fn event(counts: &mut HostPortEvents, millis: u64, kind: PortEventKind) {
+    fn event(host: &mut Host, millis: u64, kind: PortEventKind) {
         let port = (kind != PortEventKind::DeviceFatal).then_some(1);
         let (at, device) = (at(millis), "rxe0".into());
-        counts.add_event(&PortEvent { at, device, guid: None, port, kind });
+        host.counts.add_event(&PortEvent { at, device, guid: None, port, kind });
     }
 
-    fn read(counts: &mut HostPortEvents, millis: u64, state: u8) {
-        read_as(counts, millis, "rxe0", 1, state);
+    fn read(host: &mut Host, millis: u64, state: u8) {
+        read_as(host, millis, "rxe0", 1, state);
     }
 
     /// Reads the device with a name and an instance number.
-    fn read_as(counts: &mut HostPortEvents, millis: u64, name: &str, instance: u64, state: u8) {
+    fn read_as(host: &mut Host, millis: u64, name: &str, instance: u64, state: u8) {
         let mut port = port(1);
         (port.at, port.state) = (at(millis).moment, Some(state));
         let mut look = snapshot(name, vec![port]);
         look.ended = at(millis).moment;
         look.devices[0].instance = Some(instance);
-        counts.add_snapshot(&look);
+        host.add_snapshot(&look);
     }
 
     /// Reads a host without the device.
-    fn read_nothing(counts: &mut HostPortEvents, millis: u64) {
+    fn read_nothing(host: &mut Host, millis: u64) {
         let mut look = snapshot("", Vec::new());
         look.devices.clear();
         look.ended = at(millis).moment;
-        counts.add_snapshot(&look);
+        host.add_snapshot(&look);
     }
 
-    fn losses(counts: &HostPortEvents) -> u64 {
-        counts.ports.values().map(|port| port.losses).sum()
+    fn losses(host: &Host) -> u64 {
+        host.counts.ports.values().map(|port| port.losses).sum()
     }
 
     #[test]
     fn flap_between_readings_counts_once() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 0, state::ACTIVE);
-        event(&mut counts, 500, PortEventKind::PortError);
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        event(&mut host, 500, PortEventKind::PortError);
         // Soft RoCE says twice that it is back.
-        event(&mut counts, 600, PortEventKind::PortActive);
-        event(&mut counts, 600, PortEventKind::PortActive);
-        read(&mut counts, 1000, state::ACTIVE);
-        assert_eq!(losses(&counts), 1);
-        let port = counts.ports.values().next_back().unwrap();
+        event(&mut host, 600, PortEventKind::PortActive);
+        event(&mut host, 600, PortEventKind::PortActive);
+        read(&mut host, 1000, state::ACTIVE);
+        assert_eq!(losses(&host), 1);
+        let port = host.port();
         assert_eq!(port.get(PortEventKind::PortActive).0, 2);
         let (count, last) = port.get(PortEventKind::PortError);
         assert_eq!((count, last.unwrap().moment), (1, at(500).moment));
@@ -223,52 +340,52 @@ mod tests {
 
     #[test]
     fn event_and_reading_of_one_loss_count_once() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 0, state::ACTIVE);
-        read(&mut counts, 100, state::DOWN);
-        event(&mut counts, 101, PortEventKind::PortError);
-        assert_eq!(losses(&counts), 1, "seen first");
-        event(&mut counts, 200, PortEventKind::PortActive);
-        event(&mut counts, 300, PortEventKind::PortError);
-        read(&mut counts, 301, state::DOWN);
-        assert_eq!(losses(&counts), 2, "events first");
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 100, state::DOWN);
+        event(&mut host, 101, PortEventKind::PortError);
+        assert_eq!(losses(&host), 1, "seen first");
+        event(&mut host, 200, PortEventKind::PortActive);
+        event(&mut host, 300, PortEventKind::PortError);
+        read(&mut host, 301, state::DOWN);
+        assert_eq!(losses(&host), 2, "events first");
     }
 
     #[test]
     fn reading_older_than_an_event_is_ignored() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 0, state::ACTIVE);
-        event(&mut counts, 100, PortEventKind::PortError);
-        event(&mut counts, 200, PortEventKind::PortActive);
-        read(&mut counts, 150, state::DOWN);
-        read(&mut counts, 300, state::ACTIVE);
-        assert_eq!(losses(&counts), 1);
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        event(&mut host, 100, PortEventKind::PortError);
+        event(&mut host, 200, PortEventKind::PortActive);
+        read(&mut host, 150, state::DOWN);
+        read(&mut host, 300, state::ACTIVE);
+        assert_eq!(losses(&host), 1);
     }
 
     #[test]
     fn late_event_still_counts() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 0, state::ACTIVE);
-        read(&mut counts, 200, state::ACTIVE);
-        event(&mut counts, 50, PortEventKind::PortError);
-        event(&mut counts, 150, PortEventKind::PortActive);
-        read(&mut counts, 300, state::ACTIVE);
-        assert_eq!(losses(&counts), 1);
-        read(&mut counts, 500, state::DOWN);
-        event(&mut counts, 490, PortEventKind::PortError);
-        assert_eq!(losses(&counts), 2);
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 200, state::ACTIVE);
+        event(&mut host, 50, PortEventKind::PortError);
+        event(&mut host, 150, PortEventKind::PortActive);
+        read(&mut host, 300, state::ACTIVE);
+        assert_eq!(losses(&host), 1);
+        read(&mut host, 500, state::DOWN);
+        event(&mut host, 490, PortEventKind::PortError);
+        assert_eq!(losses(&host), 2);
     }
 
     #[test]
     fn losses_count_from_readings_or_events_alone() {
-        let mut counts = HostPortEvents::default();
+        let mut host = Host::default();
         for (millis, state) in [(0, 4), (1, 5), (2, 1), (3, 1), (4, 2), (5, 4), (6, 2)] {
-            read(&mut counts, millis, state);
+            read(&mut host, millis, state);
         }
-        assert_eq!(losses(&counts), 2);
-        let mut counts = HostPortEvents::default();
-        event(&mut counts, 1, PortEventKind::PortError);
-        assert_eq!(losses(&counts), 1, "of a port that was never looked at");
+        assert_eq!(losses(&host), 2);
+        let mut host = Host::default();
+        event(&mut host, 1, PortEventKind::PortError);
+        assert_eq!(losses(&host), 1, "of a port that was never looked at");
     }
 
     #[test]
@@ -282,19 +399,19 @@ mod tests {
             &[(250, PortEventKind::DeviceFatal)],
         ];
         for events in events {
-            let mut counts = HostPortEvents::default();
-            read(&mut counts, 100, state::ACTIVE);
+            let mut host = Host::default();
+            read(&mut host, 100, state::ACTIVE);
             for (millis, kind) in events {
-                event(&mut counts, *millis, *kind);
+                event(&mut host, *millis, *kind);
             }
-            read_nothing(&mut counts, 200);
-            read_nothing(&mut counts, 300);
-            assert_eq!(losses(&counts), 1, "{events:?}");
-            read_as(&mut counts, 400, "rxe0", 2, state::ACTIVE);
-            read_as(&mut counts, 500, "rxe0", 2, state::ACTIVE);
-            assert_eq!(losses(&counts), 1, "back: {events:?}");
-            read_nothing(&mut counts, 600);
-            assert_eq!(losses(&counts), 2, "gone again: {events:?}");
+            read_nothing(&mut host, 200);
+            read_nothing(&mut host, 300);
+            assert_eq!(losses(&host), 1, "{events:?}");
+            read_as(&mut host, 400, "rxe0", 2, state::ACTIVE);
+            read_as(&mut host, 500, "rxe0", 2, state::ACTIVE);
+            assert_eq!(losses(&host), 1, "back: {events:?}");
+            read_nothing(&mut host, 600);
+            assert_eq!(losses(&host), 2, "gone again: {events:?}");
         }
     }
 
@@ -310,78 +427,207 @@ mod tests {
             ),
             (&[(150, PortEventKind::DeviceFatal)], state::ACTIVE, 1),
         ] {
-            let mut counts = HostPortEvents::default();
-            read(&mut counts, 100, state::ACTIVE);
+            let mut host = Host::default();
+            read(&mut host, 100, state::ACTIVE);
             for (millis, kind) in events {
-                event(&mut counts, *millis, *kind);
+                event(&mut host, *millis, *kind);
             }
-            read_as(&mut counts, 200, "rxe0", 2, state);
-            read_as(&mut counts, 300, "rxe0", 2, state);
-            assert_eq!(losses(&counts), lost, "{events:?} {state}");
+            read_as(&mut host, 200, "rxe0", 2, state);
+            read_as(&mut host, 300, "rxe0", 2, state);
+            assert_eq!(losses(&host), lost, "{events:?} {state}");
         }
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 100, state::DOWN);
-        read_as(&mut counts, 200, "rxe0", 2, state::ACTIVE);
-        read_nothing(&mut counts, 300);
-        read_as(&mut counts, 400, "rxe0", 3, state::ACTIVE);
-        assert_eq!(losses(&counts), 1, "of a port without a link nothing is lost");
+        let mut host = Host::default();
+        read(&mut host, 100, state::DOWN);
+        read_as(&mut host, 200, "rxe0", 2, state::ACTIVE);
+        read_nothing(&mut host, 300);
+        read_as(&mut host, 400, "rxe0", 3, state::ACTIVE);
+        assert_eq!(losses(&host), 1, "of a port without a link nothing is lost");
     }
 
     #[test]
     fn renamed_device_loses_nothing() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 100, state::ACTIVE);
-        read_as(&mut counts, 200, "rocep1s0", 1, state::ACTIVE);
-        read_as(&mut counts, 300, "rxe0", 2, state::ACTIVE);
-        assert_eq!(losses(&counts), 1, "the other one went, and its old name is another's");
+        let mut host = Host::default();
+        read(&mut host, 100, state::ACTIVE);
+        read_as(&mut host, 200, "rocep1s0", 1, state::ACTIVE);
+        read_as(&mut host, 300, "rxe0", 2, state::ACTIVE);
+        assert_eq!(losses(&host), 1, "the other one went, and its old name is another's");
         let mut look = snapshot("a", vec![port(1)]);
         let mut other = look.devices[0].clone();
         other.name = "b".into();
         look.devices.push(other);
-        let mut counts = HostPortEvents::default();
+        let mut host = Host::default();
         for instances in [[1, 2], [2, 1]] {
             for (device, instance) in look.devices.iter_mut().zip(instances) {
                 device.instance = Some(instance);
             }
-            counts.add_snapshot(&look);
+            host.add_snapshot(&look);
         }
-        assert_eq!(losses(&counts), 0, "they swapped their names");
+        assert_eq!(losses(&host), 0, "they swapped their names");
     }
 
     #[test]
     fn unlisted_devices_lose_nothing() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 100, state::ACTIVE);
+        let mut host = Host::default();
+        read(&mut host, 100, state::ACTIVE);
         let mut look = snapshot("", Vec::new());
         look.devices.clear();
         look.problem = Some("Permission denied".to_owned());
-        counts.add_snapshot(&look);
-        assert_eq!(losses(&counts), 0);
+        host.add_snapshot(&look);
+        assert_eq!(losses(&host), 0);
     }
 
     #[test]
     fn number_of_ports_is_bounded() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 0, state::ACTIVE);
-        event(&mut counts, 1, PortEventKind::PortError);
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        event(&mut host, 1, PortEventKind::PortError);
         for device in 0..2 * MAX_PORTS {
-            counts.add_snapshot(&snapshot(&format!("vf{device}"), vec![port(1)]));
-            read(&mut counts, 2, state::DOWN);
+            host.add_snapshot(&snapshot(&format!("vf{device}"), vec![port(1)]));
+            read(&mut host, 2, state::DOWN);
         }
-        assert!(counts.ports.len() <= MAX_PORTS + 4, "{}", counts.ports.len());
-        assert_eq!(losses(&counts), 1, "what is there keeps its count");
+        assert!(host.counts.ports.len() <= MAX_PORTS + 4, "{}", host.counts.ports.len());
+        assert_eq!(losses(&host), 1, "what is there keeps its count");
     }
 
     #[test]
     fn device_fatal_takes_its_ports_down_once() {
-        let mut counts = HostPortEvents::default();
-        read(&mut counts, 0, state::ACTIVE);
-        event(&mut counts, 1, PortEventKind::PortError);
-        event(&mut counts, 2, PortEventKind::DeviceFatal);
-        assert_eq!(losses(&counts), 1);
-        read(&mut counts, 3, state::ACTIVE);
-        event(&mut counts, 4, PortEventKind::DeviceFatal);
-        assert_eq!(losses(&counts), 2);
-        assert_eq!(counts.ports.values().next().unwrap().get(PortEventKind::DeviceFatal).0, 2);
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        event(&mut host, 1, PortEventKind::PortError);
+        event(&mut host, 2, PortEventKind::DeviceFatal);
+        assert_eq!(losses(&host), 1);
+        read(&mut host, 3, state::ACTIVE);
+        event(&mut host, 4, PortEventKind::DeviceFatal);
+        assert_eq!(losses(&host), 2);
+        assert_eq!(host.counts.ports.values().next().unwrap().get(PortEventKind::DeviceFatal).0, 2);
+    }
+
+    /// Reads a port with its state and LinkDowned.
+    fn count(host: &mut Host, millis: u64, state: u8, link_downed: u64) {
+        let mut port = port(1);
+        (port.at, port.state) = (at(millis).moment, Some(state));
+        port.reading.at = port.at;
+        port.reading.set(Counter::LinkDowned, link_downed);
+        let mut look = snapshot("rxe0", vec![port]);
+        (look.ended, look.devices[0].instance) = (at(millis).moment, Some(1));
+        host.add_snapshot(&look);
+    }
+
+    #[test]
+    fn flap_that_only_link_downed_shows_counts() {
+        let mut host = Host::default();
+        // The value is from before the first reading; then a flap, a driver reload that clears it, and a flap.
+        for (millis, value, lost) in
+            [(0, 12, 0), (10, 12, 0), (20, 13, 1), (30, 13, 1), (40, 0, 1), (50, 1, 2)]
+        {
+            count(&mut host, millis, state::ACTIVE, value);
+            assert_eq!(losses(&host), lost, "{millis} ms");
+        }
+        // A reading that failed is not a value of 0.
+        read(&mut host, 60, state::ACTIVE);
+        count(&mut host, 70, state::ACTIVE, 1);
+        assert_eq!(losses(&host), 2);
+        // Failed trainings count while the link is down.
+        count(&mut host, 80, state::DOWN, 2);
+        count(&mut host, 90, state::DOWN, 9);
+        count(&mut host, 100, state::ACTIVE, 12);
+        assert_eq!(losses(&host), 3);
+    }
+
+    #[test]
+    fn flap_of_counter_and_event_counts_once() {
+        let mut host = Host::default();
+        count(&mut host, 0, state::ACTIVE, 5);
+        event(&mut host, 10, PortEventKind::PortError);
+        event(&mut host, 11, PortEventKind::PortActive);
+        count(&mut host, 20, state::ACTIVE, 6);
+        assert_eq!(losses(&host), 1, "the event first");
+        count(&mut host, 30, state::ACTIVE, 7);
+        event(&mut host, 29, PortEventKind::PortError);
+        event(&mut host, 31, PortEventKind::PortActive);
+        count(&mut host, 40, state::ACTIVE, 7);
+        assert_eq!(losses(&host), 2, "the counter first");
+        // Lost between the readings of state and counter.
+        count(&mut host, 50, state::ACTIVE, 8);
+        assert_eq!(losses(&host), 3);
+        count(&mut host, 60, state::DOWN, 8);
+        assert_eq!(losses(&host), 3, "the same loss");
+        count(&mut host, 70, state::ACTIVE, 8);
+        count(&mut host, 80, state::ACTIVE, 10);
+        event(&mut host, 85, PortEventKind::PortError);
+        count(&mut host, 90, state::DOWN, 11);
+        assert_eq!(losses(&host), 6, "two, and another one");
+    }
+
+    #[test]
+    fn interface_set_down_is_no_loss() {
+        let read = |host: &mut Host, millis, state, up: [bool; 2]| {
+            let mut port = port(1);
+            (port.at, port.state) = (at(millis).moment, Some(state));
+            let [bond, member] = up.map(Some);
+            let bond = Netdev { name: "bond0".into(), is_admin_up: bond, ..Netdev::default() };
+            let of_bond = Some("bond0".into());
+            let member = Netdev { bond: of_bond, is_admin_up: member, ..Netdev::default() };
+            port.netdevs = vec![bond, member];
+            let mut look = snapshot("rxe0", vec![port]);
+            (look.ended, look.devices[0].instance) = (at(millis).moment, Some(1));
+            host.add_snapshot(&look);
+            (host.port().losses, host.port().administrative_downs.unwrap())
+        };
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE, [true, true]);
+        event(&mut host, 5, PortEventKind::PortError);
+        assert_eq!(read(&mut host, 10, state::DOWN, [false, true]), (0, 1));
+        assert_eq!(read(&mut host, 20, state::DOWN, [false, true]), (0, 1));
+        assert_eq!(read(&mut host, 30, state::ACTIVE, [true, true]), (0, 1));
+        assert_eq!(
+            read(&mut host, 40, state::DOWN, [true, false]),
+            (1, 1),
+            "the cable of another member"
+        );
+        assert_eq!(read(&mut host, 50, state::ACTIVE, [true, true]), (1, 1));
+        assert_eq!(read(&mut host, 60, state::DOWN, [true, true]), (2, 1));
+        assert_eq!(read(&mut host, 70, state::DOWN, [false, true]), (2, 1), "set down afterwards");
+    }
+
+    /// The card is swapped; a virtual function gets a GUID for each pod.
+    #[test]
+    fn losses_belong_to_the_device_and_not_to_its_name() {
+        let read = |host: &mut Host, millis, guid, kind, state| {
+            let mut port = port(1);
+            (port.at, port.state, port.kind) = (at(millis).moment, Some(state), kind);
+            let mut look = snapshot("rxe0", vec![port]);
+            look.ended = at(millis).moment;
+            (look.devices[0].instance, look.devices[0].kind) = (Some(guid), kind);
+            Arc::make_mut(&mut look.devices[0].info).guid = Some(Guid(guid));
+            host.add_snapshot(&look);
+            let of_device = host.counts.ports.iter().filter(|(key, _)| key.device == Guid(guid));
+            of_device.map(|(_, counts)| counts.losses).sum::<u64>()
+        };
+        let (card, vf) = (PortKind::Physical, PortKind::VirtualFunction);
+        let mut host = Host::default();
+        read(&mut host, 0, 1, card, state::ACTIVE);
+        assert_eq!(read(&mut host, 10, 1, card, state::DOWN), 1);
+        read(&mut host, 20, 2, card, state::ACTIVE);
+        assert_eq!(read(&mut host, 30, 2, card, state::ACTIVE), 0);
+        for pod in 3..9 {
+            assert_eq!(read(&mut host, pod * 1_000_000, pod, vf, state::ACTIVE), 0);
+        }
+        let kept: Vec<_> = host.counts.ports.keys().filter(|key| key.port.is_some()).collect();
+        assert_eq!(kept.len(), 3, "both cards, and the latest pod: {kept:?}");
+    }
+
+    #[test]
+    fn port_that_disappears_has_lost_its_link() {
+        let mut host = Host::default();
+        read(&mut host, 0, state::ACTIVE);
+        let mut look = snapshot("rxe0", Vec::new());
+        (look.ended, look.devices[0].instance) = (at(10).moment, Some(1));
+        look.devices[0].is_readable = false;
+        host.add_snapshot(&look);
+        assert_eq!(losses(&host), 0, "its device hangs");
+        look.devices[0].is_readable = true;
+        host.add_snapshot(&look);
+        assert_eq!(losses(&host), 1);
     }
 }

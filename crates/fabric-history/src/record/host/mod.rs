@@ -127,12 +127,14 @@ impl HostFabric {
         look: &HostSnapshot,
         snapshot: &Snapshot,
     ) -> Vec<NewEvent> {
-        let ids = by_name(snapshot);
         let mut events = Vec::new();
         let mut states = BTreeMap::new();
         for (place, now) in &tally.ports {
-            let Some(&id) = ids.get(&*place.0) else { continue };
-            let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
+            let id = place.device;
+            if snapshot.fabric.node_by_guid(id).is_none() {
+                continue;
+            }
+            let port = place.port.and_then(|number| snapshot.fabric.find((id, number)));
             let mut state = LastState {
                 up: now.is_active,
                 losses: now.losses,
@@ -147,7 +149,7 @@ impl HostFabric {
                         let end = snapshot.fabric.end(port);
                         (About::from(end), evidence::port_label(snapshot, port))
                     }
-                    None => (About::Node(id), place.0.to_string()),
+                    None => (About::Node(id), now.device.to_string()),
                 };
                 let mut push = |kind, text, at| {
                     let (place, detail) = (name.clone(), Value::Null);
@@ -161,7 +163,7 @@ impl HostFabric {
                     push(EventKind::DeviceFatal, FATAL.into(), at);
                 }
             }
-            states.insert(place.clone(), state);
+            states.insert(*place, state);
         }
         self.last = states;
         events
@@ -185,13 +187,6 @@ struct LastState {
     losses: u64,
     fatals: u64,
     rate: Option<(Width, Speed)>,
-}
-
-/// The devices by name; of several that had one name in turn, the one that is present.
-fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
-    let mut nodes: Vec<_> = snapshot.fabric.nodes.iter().collect();
-    nodes.sort_by_key(|node| node.present());
-    nodes.into_iter().map(|node| (&*node.name, node.identity.guid)).collect()
 }
 
 fn push_port(

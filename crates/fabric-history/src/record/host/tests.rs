@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::event::About;
 use crate::record::events::EventDetector;
-use fabric_observation::host::HostPortTotals;
+use fabric_observation::host::{DeviceIds, HostPortTotals};
 use ib_fabric::testing::{fabric, found};
 use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
@@ -28,6 +28,7 @@ struct Simulation {
     devices: HostFabric,
     detector: EventDetector,
     seen: HostObservation,
+    ids: DeviceIds,
     millis: u64,
     /// The devices of the next snapshot.
     next: Vec<Device>,
@@ -40,6 +41,7 @@ impl Simulation {
             devices: HostFabric::default(),
             detector: EventDetector::of_host(),
             seen: HostObservation::default(),
+            ids: DeviceIds::default(),
             millis: 0,
             next: snapshot("mlx5_0", vec![port(1)]).devices,
             events: Vec::new(),
@@ -76,9 +78,9 @@ impl Simulation {
             excluded: 0,
             problem: None,
         };
-        self.seen.port_events.add_snapshot(&look);
+        self.seen.ids = self.ids.assign(&look);
+        self.seen.port_events.add_snapshot(&look, &self.seen.ids);
         let devices = || self.next.iter();
-        self.seen.ids = devices().map(|device| device.info.guid.unwrap_or_default()).collect();
         let totals = |port: &Port| HostPortTotals {
             reading: port.reading.clone().assume_totals(),
             counters: CounterStatus::default(),
