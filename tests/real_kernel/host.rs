@@ -73,6 +73,7 @@ impl Watch {
 
 const STATE: &str = "infiniband_port_state";
 const LOSSES: &str = "infiniband_port_link_losses_total";
+const ADMINISTRATIVE_DOWNS: &str = "infiniband_port_administrative_downs_total";
 
 /// A device of testhca and an exporter that reads it.
 fn watched(name: &str, ports: u32, eth: bool) -> (Watch, TestHca) {
@@ -213,23 +214,93 @@ fn interface_down_takes_the_port_down() {
     watch.wait_value(STATE, &[], 4);
     guest.must(&format!("ip link set {} down", rxe.netdev()));
     watch.wait_value(STATE, &[], 1);
-    watch.wait_value(LOSSES, &[], 1);
+    watch.wait_value("infiniband_netdev_administratively_up", &[], 0);
+    watch.wait_value(ADMINISTRATIVE_DOWNS, &[], 1);
     watch.wait_value("infiniband_netdev_up", &[], 0);
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get_u64(LOSSES, &[]), Some(0), "no cable was lost");
+    assert_eq!(now.get("infiniband_netdev_carrier", &[]), None, "the kernel does not say it");
     guest.must(&format!("ip link set {} up", rxe.netdev()));
     watch.wait_value(STATE, &[], 4);
-    // The other end of the cable: the interface stays up, and loses its carrier.
+    // The other end of the cable: the interface stays up, and loses its carrier. The kernel reports the same states.
     guest.must(&format!("ip link set {} down", rxe.peer()));
     watch.wait_value(STATE, &[], 1);
     // A read may see the state before the event arrives: the loss is counted once.
     watch.wait_value("infiniband_port_events_total", &[("event", "port_error")], 2);
-    watch.wait_value(LOSSES, &[], 2);
+    watch.wait_value(LOSSES, &[], 1);
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get("infiniband_netdev_administratively_up", &[]), Some(1.0));
+    assert_eq!(now.get("infiniband_netdev_carrier", &[]), Some(0.0));
+    assert_eq!(now.get_u64(ADMINISTRATIVE_DOWNS, &[]), Some(1));
+}
+
+#[test]
+fn members_of_a_bond_lose_their_carriers() {
+    let guest = Guest::get();
+    guest.must(
+        "set -e
+        ip link add hostbond0 type bond mode active-backup miimon 100
+        for member in 1 2; do
+            ip link add hostmem$member type veth peer name hostpeer$member
+            ip link set hostpeer$member up; ip link set hostmem$member master hostbond0
+        done
+        ip link set hostbond0 up
+        rdma link add hostbond type rxe netdev hostbond0",
+    );
+    let watch = Watch::start("hostbond", &[]);
+    watch.wait_value(STATE, &[], 4);
+    let of = |netdev| [("netdev", netdev)];
+    let carrier = "infiniband_netdev_carrier";
+    for member in ["hostmem1", "hostmem2"] {
+        watch.wait_value(carrier, &of(member), 1);
+        let now = watch.exporter.metrics();
+        let info = now.sample("infiniband_netdev_info", &of(member)).unwrap();
+        assert_eq!(info.labels["bond"], "hostbond0");
+    }
+    guest.must("ip link set hostpeer1 down");
+    watch.wait_value(carrier, &of("hostmem1"), 0);
+    let now = watch.exporter.metrics();
+    assert_eq!((now.get(carrier, &of("hostbond0")), now.get(STATE, &[])), (Some(1.0), Some(4.0)));
+    assert!(now.get_u64("infiniband_netdev_carrier_changes_total", &of("hostmem1")) >= Some(2));
+    guest.must("ip link set hostpeer2 down");
+    watch.wait_value(STATE, &[], 1);
+    watch.wait_value(LOSSES, &[], 1);
+    watch.wait_value(carrier, &of("hostbond0"), 0);
+    guest.must(
+        "rdma link del hostbond; ip link del hostbond0; ip link del hostmem1; ip link del hostmem2",
+    );
+}
+
+#[test]
+fn renamed_device_keeps_its_totals_and_losses() {
+    let guest = Guest::get();
+    let hca = guest.testhca("hostold", 1, false);
+    let watch = Watch::start("hostold|hostnew", &[]);
+    let symbol_errors = "infiniband_port_symbol_errors_total";
+    let (old, new) = ([("device", "hostold")], [("device", "hostnew")]);
+    hca.counter(1, "symbol_error", 1000);
+    watch.wait_value(symbol_errors, &old, 1000);
+    // Cleared by another program, and five more.
+    hca.counter(1, "symbol_error", 5);
+    watch.wait_value(symbol_errors, &old, 1005);
+    hca.set(1, "state", 1);
+    watch.wait_value(LOSSES, &old, 1);
+    hca.set(1, "state", 4);
+    guest.must("rdma dev set hostold name hostnew");
+    watch.wait_value(symbol_errors, &new, 1005);
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get_u64(LOSSES, &new), Some(1));
+    assert_eq!(now.all(LOSSES).count(), 1, "not under its old name");
+    assert_eq!(now.all("infiniband_device_up").count(), 1, "it is not missing");
+    guest.must("rdma dev set hostnew name hostold");
+    watch.wait_value(symbol_errors, &old, 1005);
 }
 
 #[test]
 fn flap_of_100_ms_is_counted_once() {
     let (watch, rxe) = start_on_events("hostflap");
-    let netdev = rxe.netdev();
-    Guest::get().must(&format!("ip link set {netdev} down; sleep 0.1; ip link set {netdev} up"));
+    let (netdev, peer) = (rxe.netdev(), rxe.peer());
+    Guest::get().must(&format!("ip link set {peer} down; sleep 0.1; ip link set {peer} up"));
     watch.wait_value(LOSSES, &[], 1);
     watch.wait_value(STATE, &[], 4);
     // One more event, to be sure that all events of the flap have arrived.

@@ -5,6 +5,7 @@
 #include "testhca.h"
 
 #include <linux/delay.h>
+#include <linux/stringhash.h>
 #include <linux/sysfs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -246,12 +247,10 @@ static const struct ib_device_ops device_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, testhca_ucontext, ib),
 };
 
-/* Each device has its own GUIDs, also one that replaces a removed device. */
-static u64 next_guid(void)
+/* A card has the same GUIDs when its driver is loaded again: those of one name are one card. */
+static u64 guid_of(const char *name)
 {
-	static atomic64_t last = ATOMIC64_INIT(0x506b4b0300c0de00ull);
-
-	return atomic64_add_return(0x10, &last);
+	return 0x506b4b0300000000ull | (full_name_hash(NULL, name, strlen(name)) & ~0xfu);
 }
 
 /* A healthy port: 4X HDR, active. */
@@ -298,7 +297,7 @@ struct testhca *testhca_create(const char *name, u32 ports, bool eth)
 	if (!hca)
 		return ERR_PTR(-ENOMEM);
 	strscpy(hca->name, name, sizeof(hca->name));
-	hca->guid = next_guid();
+	hca->guid = guid_of(name);
 	hca->port_count = ports;
 	hca->eth = eth;
 	for (port_num = 1; port_num <= ports; port_num++)
