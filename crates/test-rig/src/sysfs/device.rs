@@ -126,6 +126,13 @@ impl Device {
         self.file(&format!("ports/{port}/gid_attrs/ndevs/0"), netdev)
     }
 
+    /// Copies its files to another device.
+    #[must_use]
+    pub fn files_to(&self, mut other: Device) -> Device {
+        other.files.extend(self.files.clone());
+        other
+    }
+
     /// Gives it an interface.
     #[must_use]
     pub fn netdev(mut self, netdev: Netdev) -> Self {

@@ -87,7 +87,10 @@ impl Tree {
         if let Some(function) = &device.function {
             let driver = format!("bus/pci/drivers/{}", function.driver);
             make_dir(&self.path().join(&driver));
-            self.link_to(&home.join("driver"), Path::new(&driver));
+            // Two devices may be on one function.
+            if !self.path().join(&home).join("driver").exists() {
+                self.link_to(&home.join("driver"), Path::new(&driver));
+            }
         }
         let place = home.join("infiniband").join(&device.name);
         for (path, content) in &device.files {
