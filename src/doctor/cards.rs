@@ -260,8 +260,7 @@ pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
     };
     let mut findings = check_card_modules(host, has);
     if !host.devices.is_empty() {
-        let has_infiniband = host.has_infiniband();
-        findings.extend(rows("module").filter_map(|row| check_common(&row, has, has_infiniband)));
+        findings.extend(rows("module").filter_map(|row| check_common(host, &row, has)));
     } else if findings.is_empty() {
         findings.push(note(Modules, "modules", NO_DEVICE));
     }
@@ -296,17 +295,24 @@ fn check_card_modules(host: &CheckedHost, has: impl Fn(&str, &str) -> bool) -> V
 
 /// A module that is not of a card, by its row.
 fn check_common(
+    host: &CheckedHost,
     row: &[&str],
     has: impl Fn(&str, &str) -> bool,
-    has_infiniband: bool,
 ) -> Option<Finding> {
     let [_, name, trace, who, if_missing, why] = *row else { return None };
     if has(name, trace) {
         return Some(ok(Modules, name, "loaded or built in"));
     }
-    if who == "infiniband" && !has_infiniband {
-        let found = "not loaded, not needed: this host has no InfiniBand port";
-        return Some(ok(Modules, name, found));
+    let why_not = match who {
+        "infiniband" | "sweep" if !host.has_infiniband() => {
+            Some("this host has no InfiniBand port")
+        }
+        "sweep" if !host.sweeps() => Some("no fabric is swept"),
+        "events" if !host.receives_events() => Some("device events are off"),
+        _ => None,
+    };
+    if let Some(why_not) = why_not {
+        return Some(ok(Modules, name, format!("not loaded, not needed: {why_not}")));
     }
     let level = match if_missing {
         "bad" => Level::Bad,
@@ -347,9 +353,14 @@ mod tests {
                         && hex(from) <= hex(to)
                         && driver(module).is_some_and(|driver| driver.always)
                 }
-                ["module", _, trace, "infiniband" | "all", "bad" | "warn" | "note", why] => {
-                    trace.contains('/') && !why.is_empty()
-                }
+                [
+                    "module",
+                    _,
+                    trace,
+                    "sweep" | "infiniband" | "events" | "all",
+                    "bad" | "warn" | "note",
+                    why,
+                ] => trace.contains('/') && !why.is_empty(),
                 ["maker", vendor, name] => hex(vendor).is_some() && !name.is_empty(),
                 _ => false,
             };

@@ -22,7 +22,10 @@ use ib_umad::{MadTransport as _, RequestError, query};
 use rdma_host::model::{Device, Port};
 
 use super::Subject::{Ports, SubnetManager};
-use super::{CheckedHost, Finding, Level, NO_DEVICE, bad, fabric, note, ok, port_name, warn};
+use super::{
+    CheckedHost, Finding, Level, NO_DEVICE, bad, fabric, finding, is_infiniband, note, ok,
+    port_name, shortened, warn,
+};
 
 /// Timeout and retries: each SMP is sent twice at most, and the last two at once. With the 100 ms that the
 /// engine adds to each, a manager that does not respond takes 1.2 s.
@@ -36,7 +39,8 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if !host.has_infiniband() {
         return vec![host.without_ports(SubnetManager)];
     }
-    let ports = host.infiniband_ports();
+    // What a port without a cable of its own lacks is told with the port.
+    let ports = host.fabric_ports();
     ports.filter_map(|(device, port)| check_port(host, device, port)).collect()
 }
 
@@ -54,8 +58,12 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
                 _ => (OPENSM, "InfiniBand"),
             };
             let found = "link is up, but no LID: no subnet manager has configured the port";
-            let expected = format!("an {kind} subnet manager in this subnet");
-            Some(bad(SubnetManager, what, found).expected(expected).fix(sm_fix(host, daemon)))
+            let expected =
+                format!("an {kind} subnet manager in this subnet; no program can use the port now");
+            // The exporter reads the device nevertheless.
+            let level = if host.sweeps() { Level::Bad } else { Level::Warn };
+            let finding = finding(level, SubnetManager, what, found);
+            Some(finding.expected(expected).fix(sm_fix(host, daemon)))
         }
         _ => None,
     }
@@ -94,14 +102,19 @@ fn process_of(procfs: &Path, name: &str) -> Option<i32> {
         .map(|process| process.pid)
 }
 
+fn title(fabric: &FabricSettings) -> String {
+    format!("fabric {:?}", fabric.name)
+}
+
 /// Queries the subnet manager of each fabric that the exporter would monitor, unless the check is offline.
 pub fn query(host: &CheckedHost) -> Vec<Finding> {
     let fabrics = &host.settings().fabrics;
     if host.options.offline {
         let offline = "not checked: --offline sends no MADs";
         let found = if host.devices.is_empty() { NO_DEVICE } else { offline };
-        let finding =
-            |of: &FabricSettings| note(SubnetManager, format!("fabric {:?}", of.name), found);
+        let finding = |of: &FabricSettings| {
+            without_infiniband(host, of).unwrap_or_else(|| note(SubnetManager, title(of), found))
+        };
         return fabrics.iter().map(finding).collect();
     }
     // In parallel: a host may have eight rails, and no manager on any.
@@ -113,10 +126,10 @@ pub fn query(host: &CheckedHost) -> Vec<Finding> {
 }
 
 fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
-    let what = format!("fabric {:?}", fabric.name);
+    let what = title(fabric);
     let (port, mut wire) = match fabric.open_port(&host.settings().sysfs, Clock::start()) {
         Ok(opened) => opened,
-        Err(error) => return vec![port_unusable(host, what, &error)],
+        Err(error) => return vec![port_unusable(host, fabric, &error)],
     };
     let what = format!("{what}, from {} port {}", port.hca, port.port);
     // A file that cannot be read has its own finding.
@@ -186,22 +199,57 @@ fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Optio
     }
 }
 
+const OWN_DEVICES_ONLY: &str = "set --no-collector.fabric to report only this host's own devices";
+
 /// No port can be opened to send from; `serve` would end with this error.
-fn port_unusable(host: &CheckedHost, what: String, error: &DeviceError) -> Finding {
-    let without = "set --no-collector.fabric to report only this host's own devices";
-    match error {
-        _ if host.devices.is_empty() => note(SubnetManager, what, NO_DEVICE),
-        DeviceError::NoDevice { .. } | DeviceError::Ethernet { .. } if !host.has_infiniband() => {
-            warn(SubnetManager, what, "no InfiniBand port: `serve` would exit with code 3")
-                .expected("an InfiniBand port, or the fabric collector disabled")
-                .fix(without)
-        }
-        // A missing link or device file has its own finding.
-        _ => bad(SubnetManager, what, format!("port cannot be used: {error}"))
-            .expected("a usable port; otherwise `serve` exits with code 3")
-            .fix(format!("fix the other findings about the port, or {without}")),
+fn port_unusable(host: &CheckedHost, fabric: &FabricSettings, error: &DeviceError) -> Finding {
+    if host.devices.is_empty() {
+        return note(SubnetManager, title(fabric), NO_DEVICE);
     }
+    // A missing link or device file has its own finding.
+    without_infiniband(host, fabric).unwrap_or_else(|| {
+        bad(SubnetManager, title(fabric), format!("port cannot be used: {error}"))
+            .expected("a usable port; otherwise `serve` exits with code 3")
+            .fix(format!("fix the other findings about the port, or {OWN_DEVICES_ONLY}"))
+    })
 }
+
+/// The finding if none of the ports that the fabric may be swept from is an InfiniBand port. That needs no umad device,
+/// which hosts with RoCE alone often do not have.
+fn without_infiniband(host: &CheckedHost, fabric: &FabricSettings) -> Option<Finding> {
+    let is_named = |device: &&Device| fabric.hca.as_ref().is_none_or(|hca| **hca == *device.name);
+    let devices = || host.devices.iter().filter(is_named);
+    // One that is excluded, or hangs, may have an InfiniBand port.
+    if devices().any(|device| !device.is_readable) || fabric.hca.is_none() && host.excluded > 0 {
+        return None;
+    }
+    let ports: Vec<_> = devices()
+        .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
+        .filter(|(_, port)| fabric.port.is_none_or(|number| number == port.number))
+        .collect();
+    if ports.is_empty() || ports.iter().any(|(_, port)| is_infiniband(port)) {
+        return None;
+    }
+    let described = |(device, port): &(&Device, &Port)| {
+        let layer = if port.link_layer.is_empty() { "unknown" } else { &port.link_layer };
+        format!("{}: {layer}", port_name(device, port))
+    };
+    let listed = shortened(ports.iter().map(described).collect(), MAX_LISTED);
+    let (which, other) = match &fabric.hca {
+        Some(hca) => {
+            (format!("among those of --fabric.hca={hca}"), "set another --fabric.hca, or ")
+        }
+        None => ("on this host".to_owned(), ""),
+    };
+    let found = format!("no InfiniBand port {which} ({listed}): `serve` exits with code 3");
+    let finding = bad(SubnetManager, title(fabric), found)
+        .expected("an InfiniBand port, or the fabric collector disabled")
+        .fix(format!("{other}{OWN_DEVICES_ONLY}; sweep the fabric from a host with InfiniBand"));
+    Some(finding)
+}
+
+/// How many ports are listed; the others are counted.
+const MAX_LISTED: usize = 4;
 
 fn check_home(
     host: &CheckedHost,
@@ -278,9 +326,6 @@ fn check_speed(what: String, port: &PortStatus) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Settings;
-    use crate::config::options::Options;
-    use crate::doctor::DoctorOptions;
     use ib_mad::Lid;
 
     #[test]
@@ -320,11 +365,9 @@ mod tests {
     }
 
     fn host(procfs: &Path) -> CheckedHost {
-        let mut settings = Settings::load(Options::default(), None).unwrap();
-        settings.procfs = procfs.to_owned();
-        let dev = "/nowhere".into();
-        let options = DoctorOptions { settings, file: None, problem: None, dev, offline: false };
-        CheckedHost { options, devices: Vec::new() }
+        let mut host = CheckedHost::with(Vec::new());
+        host.options.settings.procfs = procfs.to_owned();
+        host
     }
 
     #[test]

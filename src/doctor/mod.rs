@@ -212,11 +212,16 @@ fn grouped<V: Display>(names_by_value: &BTreeMap<V, Vec<&str>>) -> String {
 /// What is found where only a device could be checked.
 const NO_DEVICE: &str = "not checked: no RDMA device";
 
+/// What is found where only a sweep could need something.
+const NO_SWEEP: &str = "not needed: no fabric is swept, so the exporter sends no MADs";
+
 /// The host, and what to check on it.
 #[derive(Debug)]
 struct CheckedHost {
     options: DoctorOptions,
     devices: Vec<Device>,
+    /// How many devices the settings exclude.
+    excluded: usize,
 }
 
 impl CheckedHost {
@@ -233,12 +238,22 @@ impl CheckedHost {
             modules: false,
         };
         let mut reader = HostReader::new(sysfs.clone(), filter, read, Clock::start());
-        let HostSnapshot { devices, .. } = reader.read();
-        CheckedHost { options, devices }
+        let HostSnapshot { devices, excluded, .. } = reader.read();
+        CheckedHost { options, devices, excluded }
     }
 
     fn settings(&self) -> &Settings {
         &self.options.settings
+    }
+
+    /// Whether the exporter would send MADs, and not only read this host's own devices.
+    fn sweeps(&self) -> bool {
+        !self.settings().fabrics.is_empty()
+    }
+
+    /// Whether the exporter would receive the events of devices.
+    fn receives_events(&self) -> bool {
+        self.settings().host.as_ref().is_some_and(|host| host.events)
     }
 
     fn ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
@@ -251,6 +266,11 @@ impl CheckedHost {
 
     fn has_infiniband(&self) -> bool {
         self.infiniband_ports().next().is_some()
+    }
+
+    /// The ports from which a fabric can be swept, as far as their kind says.
+    fn fabric_ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
+        self.infiniband_ports().filter(|(_, port)| port.kind.has_cable())
     }
 
     /// The finding of a check of InfiniBand ports on a host without one.
@@ -281,4 +301,15 @@ fn is_infiniband(port: &Port) -> bool {
 /// The name of a port in findings: `mlx5_0 port 1`.
 fn port_name(device: &Device, port: &Port) -> String {
     format!("{} port {}", device.name, port.number)
+}
+
+#[cfg(test)]
+impl CheckedHost {
+    /// A host with these devices, and the default settings.
+    fn with(devices: Vec<Device>) -> Self {
+        let settings = Settings::load(crate::config::options::Options::default(), None).unwrap();
+        let dev = "/nowhere".into();
+        let options = DoctorOptions { settings, file: None, problem: None, dev, offline: false };
+        CheckedHost { options, devices, excluded: 0 }
+    }
 }

@@ -23,7 +23,9 @@ use ib_umad::umad::UmadPort;
 use rdma_host::model::{Device, Port};
 
 use super::Subject::{Partitions, Permissions};
-use super::{CheckedHost, Finding, Level, NO_DEVICE, bad, note, ok, port_name, shortened, warn};
+use super::{
+    CheckedHost, Finding, Level, NO_DEVICE, NO_SWEEP, bad, note, ok, port_name, shortened, warn,
+};
 
 /// Enough locked memory to use verbs: the kernel locks what a program registers. The default limit was 64 KiB
 /// until Linux 5.16, and is 8 MiB since.
@@ -53,8 +55,10 @@ const UVERBS: DeviceFile = DeviceFile {
 };
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
-    let mut findings = check_umad(host);
-    findings.extend(check_uverbs(host));
+    let mut findings = if host.sweeps() { check_umad(host) } else { Vec::new() };
+    if host.receives_events() {
+        findings.extend(check_uverbs(host));
+    }
     if !host.devices.is_empty() {
         findings.push(check_locked_memory());
     } else if findings.is_empty() {
@@ -76,7 +80,7 @@ fn check_umad(host: &CheckedHost) -> Vec<Finding> {
                 .fix("modprobe ib_umad"),
         }
     };
-    host.infiniband_ports().map(check).collect()
+    host.fabric_ports().map(check).collect()
 }
 
 fn check_uverbs(host: &CheckedHost) -> Vec<Finding> {
@@ -169,9 +173,12 @@ pub fn check_partitions(host: &CheckedHost) -> Vec<Finding> {
     if !host.has_infiniband() {
         return vec![host.without_ports(Partitions)];
     }
+    if !host.sweeps() {
+        return vec![ok(Partitions, "ports", NO_SWEEP)];
+    }
     let fabrics = host.settings().fabrics.iter();
     let chosen: Vec<_> = fabrics.filter_map(|fabric| chosen_for(host, fabric)).collect();
-    let ports = host.infiniband_ports().map(|(device, port)| {
+    let ports = host.fabric_ports().map(|(device, port)| {
         let is_it = |of: &&(&str, u8, PKey)| (of.0, of.1) == (&*device.name, port.number);
         check_p_keys(host, device, port, chosen.iter().find(is_it).map(|(.., key)| *key))
     });
@@ -185,7 +192,7 @@ fn chosen_for<'a>(host: &'a CheckedHost, fabric: &FabricSettings) -> Option<(&'a
         fabric.hca.as_ref().is_none_or(|hca| **hca == *device.name)
             && fabric.port.is_none_or(|number| number == port.number)
     };
-    let named = || host.infiniband_ports().filter(is_named);
+    let named = || host.fabric_ports().filter(is_named);
     let has_link = |(_, port): &(&Device, &Port)| port.physical_state == Some(physical::LINK_UP);
     let (device, port) = named().find(has_link).or_else(|| named().next())?;
     Some((&device.name, port.number, wanted))

@@ -8,8 +8,8 @@ use rdma_host::model::{Device, IpoibMode, Netdev, Port, PortKind};
 
 use super::Subject::{Firmware, Ipoib, Ports};
 use super::{
-    CheckedHost, Finding, HUNG_FIRMWARE, Level, NO_DEVICE, bad, finding, grouped, is_infiniband,
-    note, ok, port_name, warn,
+    CheckedHost, Finding, HUNG_FIRMWARE, Level, NO_DEVICE, bad, cards, finding, grouped,
+    is_infiniband, note, ok, port_name, warn,
 };
 
 /// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
@@ -22,8 +22,16 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.settings().sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
-        let fix = "resolve the errors above; in a container, mount the host's sysfs (-v \
-                   /sys:/host/sys:ro) and set --path.sysfs=/host/sys";
+        let above = [cards::check(host), cards::check_modules(host)].concat();
+        let first = if above.iter().any(|finding| finding.level >= Level::Warn) {
+            "resolve the errors above"
+        } else {
+            "if this host has an HCA, load its driver (lspci -k)"
+        };
+        let fix = format!(
+            "{first}; in a container, mount the host's sysfs (-v /sys:/host/sys:ro) and set \
+             --path.sysfs=/host/sys"
+        );
         return vec![bad(Ports, "devices", found).expected("at least one device").fix(fix)];
     }
     let mut findings = Vec::new();
@@ -116,7 +124,7 @@ fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Fi
     let (level, more) = if device.ports.iter().any(is_up) {
         // On a card with two ports one is often not connected.
         (Level::Note, "; another port of this device is up")
-    } else if host.ports().any(|(_, port)| is_up(port)) {
+    } else if host.ports().any(|(_, port)| is_up(port)) || !host.sweeps() {
         (Level::Warn, "")
     } else {
         (Level::Bad, "")

@@ -6,6 +6,7 @@ mod fabric;
 mod hostile;
 mod links;
 mod own;
+mod own_devices;
 mod patient;
 mod rights;
 mod setup;
