@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use procfs::FromRead;
+use rdma_host::model::Device;
 use rdma_host::reader::sysfs::Directory;
 
 use super::Subject::{Modules, Pci};
@@ -148,7 +149,7 @@ impl Function {
         format!("{maker} {:04x}:{:04x}, {kind}{part}", self.vendor, self.device)
     }
 
-    fn finding(&self) -> Finding {
+    fn finding(&self, host: &CheckedHost) -> Finding {
         let (what, title) = (self.address.as_str(), self.title());
         let Some(driver) = &self.driver else {
             // A virtual function without a driver may be meant for a guest.
@@ -167,6 +168,8 @@ impl Function {
         let title = format!("{title}, {driver}");
         if !self.rdma.is_empty() {
             ok(Pci, what, format!("{title}: {}", self.rdma.join(", ")))
+        } else if let Some(device) = self.served_by(host) {
+            ok(Pci, what, format!("{title}: served by {device}"))
         } else if self.must_do_rdma() {
             warn(Pci, what, format!("{title}: no RDMA device created"))
                 .expected("a device in /sys/class/infiniband")
@@ -175,6 +178,22 @@ impl Function {
             let found = "no RDMA device; some adapters of this driver support RDMA";
             note(Pci, what, format!("{title}: {found}"))
         }
+    }
+
+    /// The device of another function that serves the port of this one, too: mlx5 has one device for the ports of a
+    /// bond (kernel: drivers/net/ethernet/mellanox/mlx5/core/lag), and can have one with both ports of an adapter.
+    /// The interface tells; it may be in another network namespace, or without an address.
+    fn served_by<'a>(&self, host: &'a CheckedHost) -> Option<&'a str> {
+        if self.is_virtual || self.driver.as_deref() != Some("mlx5_core") {
+            return None;
+        }
+        let serves = |device: &&Device| {
+            let mut netdevs = device.ports.iter().flat_map(|port| &port.netdevs);
+            let serves_several = device.ports.len() > 1 || device.name.contains("_bond_");
+            netdevs.any(|netdev| netdev.bus_address.as_deref() == Some(&*self.address))
+                || serves_several && slot(&device.info.bus_address) == slot(&self.address)
+        };
+        host.devices.iter().find(serves).map(|device| &*device.name)
     }
 
     /// A slot with fewer lanes, or a lower speed, than the card.
@@ -198,11 +217,11 @@ impl Function {
         let found = format!("PCIe link is {now}");
         Some(warn(Pci, &self.address, found).expected(expected).fix(fix))
     }
+}
 
-    /// The address without the function number: all functions of a slot share one link.
-    fn slot(&self) -> &str {
-        self.address.rsplit_once('.').map_or(&*self.address, |(slot, _)| slot)
-    }
+/// The address without the function number: all functions of a slot share one link.
+fn slot(address: &str) -> &str {
+    address.rsplit_once('.').map_or(address, |(slot, _)| slot)
 }
 
 /// The RDMA functions, by address; `None` if no PCI bus is visible.
@@ -225,16 +244,17 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
                    the HCA or a virtual function through";
         let none =
             bad(Pci, "adapters", "no InfiniBand or RoCE adapter").expected("an HCA").fix(fix);
-        return functions.iter().map(Function::finding).chain([none]).collect();
+        return functions.iter().map(|it| it.finding(host)).chain([none]).collect();
     }
     if functions.is_empty() {
         return vec![note(Pci, "adapters", "none: the RDMA devices are software")];
     }
     let mut findings = Vec::new();
-    let mut slot = None;
+    let mut last_slot = None;
     for function in &functions {
-        findings.push(function.finding());
-        if slot.replace(function.slot()) != Some(function.slot()) {
+        findings.push(function.finding(host));
+        let slot = slot(&function.address);
+        if last_slot.replace(slot) != Some(slot) {
             findings.extend(function.check_slot());
         }
     }

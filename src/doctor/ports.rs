@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use ib_mad::Guid;
 use ib_mad::port_state::{physical, state};
-use rdma_host::model::{Device, IpoibMode, Netdev, Port, PortKind};
+use rdma_host::model::{Device, DeviceInfo, IpoibMode, Netdev, Port, PortKind};
 
 use super::Subject::{Firmware, Ipoib, Ports};
 use super::{
@@ -43,8 +44,11 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
         }
         for port in &device.ports {
             findings.push(check_port(host, device, port));
-            if !is_infiniband(port) && is_up(port) && port.link_layer == "Ethernet" {
+            // A representor has no address of its own.
+            let is_roce = port.link_layer == "Ethernet" && port.kind != PortKind::Representor;
+            if is_roce && is_up(port) {
                 findings.extend(check_gids(host, device, port));
+                findings.extend(check_bond(device, port));
             }
         }
     }
@@ -58,7 +62,9 @@ fn is_up(port: &Port) -> bool {
 fn rate(port: &Port) -> String {
     let gigabits = port.rate.map(|bytes| format!("{} Gb/s", bytes as f64 * 8.0 / 1e9));
     let speed = port.speed.map_or("", |speed| speed.label());
-    let kind = port.width.map(|width| format!(" ({} {speed})", width.label()));
+    // Ethernet drivers report the lanes and InfiniBand speed that come closest to their rate.
+    let width = port.width.filter(|_| is_infiniband(port));
+    let kind = width.map(|width| format!(" ({} {speed})", width.label()));
     gigabits.unwrap_or_else(|| "rate unknown".into()) + &kind.unwrap_or_default()
 }
 
@@ -72,20 +78,13 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Finding {
     };
     let physical = port.physical_state.map_or("unknown", physical::name);
     let how = format!("{layer}, {}, physical state {physical}", state::name(state));
+    if let Some(finding) = check_without_cable(host, device, port, &how) {
+        return finding;
+    }
     if is_up(port) {
         return ok(Ports, what, format!("{how}, {}", rate(port)));
     }
     let (found, expected, fix) = match state {
-        _ if device.kind == PortKind::VirtualFunction
-            && device.info.guid.unwrap_or_default().0 == 0 =>
-        {
-            (
-                "virtual function without a GUID",
-                "a node GUID and a port GUID, set on the hypervisor",
-                "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state \
-             auto",
-            )
-        }
         // The subnet manager has its own finding.
         state::INIT => {
             ("no subnet manager has configured it", "Active", "fix \"subnet manager\" below")
@@ -100,11 +99,115 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Finding {
     warn(Ports, what, format!("{how}: {found}")).expected(expected).fix(fix)
 }
 
+/// The finding of a port whose state is not that of a cable, unless it is as it should be.
+fn check_without_cable(
+    host: &CheckedHost,
+    device: &Device,
+    port: &Port,
+    how: &str,
+) -> Option<Finding> {
+    let what = port_name(device, port);
+    let note_that = |why: String| Some(note(Ports, &*what, format!("{how}: {why}")));
+    match port.kind {
+        PortKind::Smi => {
+            let parent = adapter_of(host, device, |it| it.bus_address.clone());
+            note_that(format!("plane {} of {parent}, whose state it has", port.number))
+        }
+        PortKind::NvlinkBridge => {
+            let why = "manages NVSwitches; NVLink Subnet Manager (NVLSM) serves it".to_owned();
+            Some(note_that(why)?.fix(exclude_all(host, port.kind)))
+        }
+        _ if is_up(port) => None,
+        PortKind::Restricted => {
+            let why = "this function refuses to read counters, as bridges to NVSwitches do, which NVLink Subnet \
+                       Manager (NVLSM) serves"
+                .to_owned();
+            Some(note_that(why)?.fix(format!("if it is one: {}", exclude_all(host, port.kind))))
+        }
+        PortKind::SecondFunction => {
+            let function = |it: &DeviceInfo| {
+                let (_, function) = it.bus_address.rsplit_once('.')?;
+                Some((it.system_guid?, function.to_owned()))
+            };
+            let first = adapter_of(host, device, function);
+            note_that(format!("another PCI function for the port of {first} (Socket Direct)"))
+        }
+        PortKind::Representor => {
+            note_that("leads to a virtual function or sub-function, which is not used".into())
+        }
+        PortKind::SubFunction => {
+            let fix =
+                "devlink port function set <PORT> state active   # devlink port show lists them";
+            Some(note_that("sub-function without a link".into())?.fix(fix))
+        }
+        _ => check_virtual(host, device, port, &what, how),
+    }
+}
+
+/// The finding of a port of a virtual function that is not used. In a guest it looks like the port of an adapter,
+/// except that it is down while its link is up: its state is set on the hypervisor.
+fn check_virtual(
+    host: &CheckedHost,
+    device: &Device,
+    port: &Port,
+    what: &str,
+    how: &str,
+) -> Option<Finding> {
+    let is_function = port.kind == PortKind::VirtualFunction;
+    let is_down = port.state == Some(state::DOWN);
+    let has_link = port.physical_state == Some(physical::LINK_UP);
+    let why = if is_function && is_infiniband(port) && device.info.guid == Some(Guid(0)) {
+        (
+            "virtual function without a GUID",
+            "a node GUID and a port GUID, set on the hypervisor, if the function is used",
+            "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto",
+        )
+    } else if is_down && (is_function || has_link && is_infiniband(port)) {
+        (
+            "virtual port, whose state is set on the hypervisor",
+            "Active, if the virtual function is used",
+            "on the hypervisor: ip link set <interface of the adapter> vf <N> state auto",
+        )
+    } else if is_function && port.state == Some(state::INIT) {
+        (
+            "the subnet manager has not configured the virtual port",
+            "Active, if the virtual function is used",
+            "enable virtualization in the subnet manager (NVIDIA's OpenSM: virt_enabled 2)",
+        )
+    } else {
+        return None;
+    };
+    // A host with the adapter itself may keep functions for guests.
+    let has_adapter = host.ports().any(|(_, port)| port.kind.has_cable() && is_up(port));
+    let level = if has_adapter { Level::Note } else { Level::Warn };
+    let (found, expected, fix) = why;
+    Some(finding(level, Ports, what, format!("{how}: {found}")).expected(expected).fix(fix))
+}
+
+/// The device of an adapter that has something in common with a device of another kind.
+fn adapter_of<T: PartialEq>(
+    host: &CheckedHost,
+    device: &Device,
+    key: impl Fn(&DeviceInfo) -> T,
+) -> String {
+    let is_it =
+        |other: &&Device| other.kind == PortKind::Physical && key(&other.info) == key(&device.info);
+    host.devices.iter().find(is_it).map_or("another device".into(), |it| it.name.to_string())
+}
+
+/// How to leave out all devices of a kind.
+fn exclude_all(host: &CheckedHost, kind: PortKind) -> String {
+    let devices = host.devices.iter().filter(|device| device.kind == kind);
+    let names: Vec<&str> = devices.map(|device| &*device.name).collect();
+    format!("--host.device-exclude='{}'   # leaves it out of metrics and pages", names.join("|"))
+}
+
 fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Finding {
     let what = port_name(device, port);
     let expected = "LinkUp, if the port is used";
     let mut ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
-    if let Some(netdev) = ethernet.find(|netdev| is_switched_off(host, netdev)) {
+    let is_off = |netdev: &&Netdev| netdev.bond.is_none() && netdev.is_admin_up == Some(false);
+    if let Some(netdev) = ethernet.find(is_off) {
         let found = format!("{how}: interface {} is administratively down", netdev.name);
         return warn(Ports, what, found)
             .expected("interface up, if the port is used")
@@ -134,14 +237,37 @@ fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Fi
         .fix("plug in or replace the cable; check that the port at its other end is enabled")
 }
 
-/// IFF_UP (kernel: include/uapi/linux/if.h): what `ip link set up` sets. `operstate` is down without a cable, too.
-const IFF_UP: u64 = 1;
-
-fn is_switched_off(host: &CheckedHost, netdev: &Netdev) -> bool {
-    let flags = host.directory(&format!("class/net/{}", netdev.name)).and_then(|directory| {
-        u64::from_str_radix(directory.text("flags").strip_prefix("0x")?, 16).ok()
-    });
-    flags.is_some_and(|flags| flags & IFF_UP == 0)
+/// Whether each member of the port's bond has a link. The port stays Active, with the same rate, as long as one has.
+fn check_bond(device: &Device, port: &Port) -> Option<Finding> {
+    let members = || port.netdevs.iter().filter(|netdev| netdev.bond.is_some());
+    let bond = members().next()?.bond.as_deref()?;
+    let what = format!("{} {bond}", port_name(device, port));
+    let names = |of: &dyn Fn(&Netdev) -> bool| -> Vec<String> {
+        members().filter(|netdev| of(netdev)).map(|netdev| netdev.name.to_string()).collect()
+    };
+    let is_off = |netdev: &Netdev| netdev.is_admin_up == Some(false);
+    let off = names(&is_off);
+    let lost =
+        names(&|netdev| !is_off(netdev) && !netdev.carrier.unwrap_or(netdev.operstate != "down"));
+    let each = |names: &[String], is: &str| {
+        let each: Vec<String> = names.iter().map(|name| format!("member {name} {is}")).collect();
+        each.join(", ")
+    };
+    if !lost.is_empty() {
+        let finding = warn(Ports, what, each(&lost, "has no carrier"))
+            .expected("a carrier on each member; now the bond has less bandwidth and redundancy")
+            .fix(format!(
+                "plug in or replace the cable of {}; check the switch port at its other end",
+                lost.join(", ")
+            ));
+        return Some(finding);
+    }
+    if !off.is_empty() {
+        let found = each(&off, "is administratively down");
+        let fix = off.iter().map(|name| format!("ip link set {name} up"));
+        return Some(note(Ports, what, found).fix(fix.collect::<Vec<_>>().join("; ")));
+    }
+    Some(ok(Ports, what, format!("all members have a link: {}", names(&|_| true).join(", "))))
 }
 
 /// RoCE: the versions of its GIDs, of which version 2 is routable, and its interface.
@@ -277,4 +403,77 @@ fn difference(
             .expected("the same in one IP network; otherwise large packets are lost")
             .fix(fix),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{manager, permissions};
+    use rdma_host::testing;
+
+    /// An adapter that is Active, and a device of some kind whose port has a state.
+    fn host(kind: PortKind, port_state: u8, physical_state: u8, layer: &str) -> CheckedHost {
+        let device = |name, kind, state, physical_state, layer: &str| {
+            let mut port = testing::port(1);
+            (port.kind, port.state, port.physical_state) =
+                (kind, Some(state), Some(physical_state));
+            port.link_layer = layer.to_owned();
+            let mut device = testing::snapshot(name, vec![port]).devices.remove(0);
+            device.kind = kind;
+            device
+        };
+        let adapter =
+            device("mlx5_0", PortKind::Physical, state::ACTIVE, physical::LINK_UP, "InfiniBand");
+        let other = device("mlx5_9", kind, port_state, physical_state, layer);
+        CheckedHost::with(vec![adapter, other])
+    }
+
+    #[test]
+    fn ports_without_a_cable_get_no_advice_about_one() {
+        let states = [
+            (state::DOWN, physical::POLLING),
+            (state::DOWN, physical::DISABLED),
+            (state::DOWN, physical::LINK_UP),
+            (state::INIT, physical::LINK_UP),
+        ];
+        for kind in PortKind::ALL.into_iter().filter(|kind| !kind.has_cable()) {
+            for (port_state, physical_state) in states {
+                for layer in ["InfiniBand", "Ethernet"] {
+                    let host = host(kind, port_state, physical_state, layer);
+                    let mut findings = check(&host);
+                    findings.extend(manager::check(&host));
+                    findings.extend(permissions::check_partitions(&host));
+                    findings.retain(|finding| finding.what.starts_with("mlx5_9"));
+                    let [finding] = &*findings else { panic!("{findings:#?}") };
+                    assert_eq!(finding.level, Level::Note, "{finding:#?}");
+                    let text = format!("{finding:?}");
+                    for advice in ["cable", "ibportstate", "opensm", "subnet manager\\\" below"] {
+                        assert!(!text.contains(advice), "{advice}: {finding:#?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bridge_to_nvswitches_may_be_excluded() {
+        for port_state in [state::ACTIVE, state::INIT, state::DOWN] {
+            let host = host(PortKind::NvlinkBridge, port_state, physical::LINK_UP, "InfiniBand");
+            let findings = check(&host);
+            let finding = findings.last().unwrap();
+            assert_eq!(finding.level, Level::Note);
+            let says = "manages NVSwitches; NVLink Subnet Manager (NVLSM) serves it";
+            assert!(finding.found.contains(says), "{finding:?}");
+            assert!(finding.fix.as_ref().unwrap().contains("--host.device-exclude='mlx5_9'"));
+        }
+        // It works: nothing to say.
+        let host = host(PortKind::Restricted, state::ACTIVE, physical::LINK_UP, "InfiniBand");
+        assert_eq!(check(&host).last().unwrap().level, Level::Ok);
+    }
+
+    #[test]
+    fn representor_needs_no_address() {
+        let host = host(PortKind::Representor, state::ACTIVE, physical::LINK_UP, "Ethernet");
+        assert_eq!(check(&host).len(), 2);
+    }
 }

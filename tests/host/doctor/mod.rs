@@ -4,6 +4,7 @@
 mod documented;
 mod fabric;
 mod hostile;
+mod kinds;
 mod links;
 mod own;
 mod own_devices;

@@ -87,7 +87,7 @@ impl Tree {
         if let Some(function) = &device.function {
             let driver = format!("bus/pci/drivers/{}", function.driver);
             make_dir(&self.path().join(&driver));
-            // Two devices may be on one function.
+            // Another device may be on the same function.
             if !self.path().join(&home).join("driver").exists() {
                 self.link_to(&home.join("driver"), Path::new(&driver));
             }
