@@ -5,20 +5,21 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fabric_observation::host::HostObservation;
+use fabric_observation::host::{HostObservation, HostPortTotals};
 use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::hardware::FirmwareVersions;
 use ib_fabric::{NodeIndex, Snapshot};
+use ib_health::assessment::CounterStatus;
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::{Guid, device, port_state, register};
 use ib_umad::stats::MadOutcome;
-use rdma_host::model::{Device as HostDevice, Port as HostPort, Sensor};
+use rdma_host::model::{Device as HostDevice, Netdev as HostNetdev, Port as HostPort, Sensor};
 
-use super::links::{FabricView, LinkRow, ranked, rfc3339};
+use super::links::{FabricView, LinkRow, names, ranked, rfc3339};
 use super::model::{
-    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, NodeCount,
-    NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
+    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, MissingDevice,
+    Netdev, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
 use super::ports::{self, KINDS, name};
 use super::{Fabrics, Filter, traffic};
@@ -169,20 +170,32 @@ fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
 
 fn host(seen: &HostObservation, fabrics: &Fabrics) -> Host {
     let Some(snapshot) = &seen.snapshot else { return Host::default() };
+    let totals = seen.totals.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
+    let missing = seen.missing.iter().map(|gone| MissingDevice {
+        device: gone.name.to_string(),
+        guid: guid_text(gone.guid),
+        since: rfc3339(&snapshot.anchor, gone.since),
+    });
     Host {
         read_at: rfc3339(&snapshot.anchor, snapshot.ended),
-        devices: devices(seen).map(|(it, guid)| device(it, guid, fabrics)).collect(),
+        devices: snapshot
+            .devices
+            .iter()
+            .zip(totals)
+            .map(|(it, totals)| device(it, totals, fabrics))
+            .collect(),
+        missing: missing.collect(),
     }
 }
 
-/// This host's devices with their node GUIDs; 0, which no node has, for a device without a GUID.
-pub(super) fn devices(seen: &HostObservation) -> impl Iterator<Item = (&HostDevice, Guid)> {
-    let ids = seen.ids.iter().copied().chain(std::iter::repeat(Guid::default()));
-    seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices).zip(ids)
+/// The GUID of a device; empty if it could not be read.
+pub(super) fn guid_text(guid: Option<Guid>) -> String {
+    guid.map(|guid| guid.to_string()).unwrap_or_default()
 }
 
-/// The name of the first fabric that has a node with this GUID.
-pub(super) fn node_in(fabrics: &Fabrics, guid: Guid) -> Option<String> {
+/// The name of the first fabric that has a node with this GUID; no node has 0.
+pub(super) fn node_in(fabrics: &Fabrics, guid: Option<Guid>) -> Option<String> {
+    let guid = guid?;
     let has_it = |observation: &&Arc<Observation>| {
         let snapshot = observation.snapshot.as_ref();
         snapshot.is_some_and(|snapshot| snapshot.fabric.node_by_guid(guid).is_some())
@@ -190,16 +203,20 @@ pub(super) fn node_in(fabrics: &Fabrics, guid: Guid) -> Option<String> {
     fabrics.iter().find(has_it).map(|observation| observation.fabric.clone())
 }
 
-fn device(device: &HostDevice, guid: Guid, fabrics: &Fabrics) -> Device {
+fn device(device: &HostDevice, totals: &[HostPortTotals], fabrics: &Fabrics) -> Device {
+    let guid = device.info.guid;
+    let counters = totals.iter().map(|totals| Some(&totals.counters));
+    let ports = device.ports.iter().zip(counters.chain(std::iter::repeat(None)));
     Device {
         device: device.name.to_string(),
-        guid: guid.to_string(),
+        guid: guid_text(guid),
+        kind: device.kind.label().into(),
         hca_type: device.info.hca_type.clone(),
         firmware: device.info.firmware.clone(),
         readable: device.is_readable,
         temperatures: device.sensors.iter().map(temperature).collect(),
         fabric: node_in(fabrics, guid),
-        ports: device.ports.iter().map(|it| device_port(it, guid, fabrics)).collect(),
+        ports: ports.map(|(port, counters)| device_port(port, counters, guid, fabrics)).collect(),
     }
 }
 
@@ -208,11 +225,26 @@ fn temperature(sensor: &Sensor) -> Temperature {
     Temperature { sensor: label.clone(), celsius: *celsius, critical_celsius: *critical }
 }
 
-fn device_port(port: &HostPort, guid: Guid, fabrics: &Fabrics) -> DevicePort {
+fn netdev(netdev: &HostNetdev) -> Netdev {
+    Netdev {
+        netdev: netdev.name.to_string(),
+        bond: netdev.bond.as_deref().map(str::to_owned),
+        administratively_up: netdev.is_admin_up,
+        carrier: netdev.carrier,
+        operstate: netdev.operstate.clone(),
+    }
+}
+
+fn device_port(
+    port: &HostPort,
+    counters: Option<&CounterStatus>,
+    guid: Option<Guid>,
+    fabrics: &Fabrics,
+) -> DevicePort {
     // Each port of a device may be in another fabric.
     let link = fabrics.iter().find_map(|observation| {
         let fabric = &observation.snapshot.as_ref()?.fabric;
-        let link = fabric.link_id(fabric.find((guid, port.number))?)?;
+        let link = fabric.link_id(fabric.find((guid?, port.number))?)?;
         Some((link.to_string(), observation.fabric.clone()))
     });
     let (link, link_fabric) = link.unzip();
@@ -222,10 +254,15 @@ fn device_port(port: &HostPort, guid: Guid, fabrics: &Fabrics) -> DevicePort {
         module: module.map(|module| ports::module(module, true, lanes)),
         port: port.number,
         link_layer: port.link_layer.clone(),
+        kind: port.kind.label().into(),
         state: port.state.map_or("unknown", port_state::state::name).into(),
+        physical_state: port.physical_state.map(|state| port_state::physical::name(state).into()),
         rate: port.rate,
         lid: port.lid.map(|lid| lid.0),
+        saturated: counters.map(|it| names(it.saturated)).unwrap_or_default(),
+        saturated_now: counters.map(|it| names(it.stuck)).unwrap_or_default(),
         interfaces: port.netdevs.iter().map(|netdev| netdev.name.to_string()).collect(),
+        netdevs: port.netdevs.iter().map(netdev).collect(),
         link,
         link_fabric,
     }
@@ -255,11 +292,9 @@ mod tests {
         let snapshot = Some(snapshot.into());
         let swept = Observation { fabric, snapshot, assessment, ..Observation::default() };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
-        let host = HostObservation {
-            snapshot: Some(host_snapshot("mlx5_0", vec![host_port(1)])),
-            ids: vec![guid],
-            ..HostObservation::default()
-        };
+        let mut snapshot = host_snapshot("mlx5_0", vec![host_port(1)]);
+        Arc::make_mut(&mut snapshot.devices[0].info).guid = Some(guid);
+        let host = HostObservation { snapshot: Some(snapshot), ..HostObservation::default() };
         let fabrics = vec![Arc::new(swept), Arc::new(unswept)];
         let board = SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() };
 

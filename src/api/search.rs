@@ -51,7 +51,7 @@ pub fn search(board: &SharedState, text: &str) -> Search {
     for view in board.fabrics.iter().filter_map(|observation| FabricView::new(observation)) {
         search_fabric(view, &terms, &mut in_fabrics);
     }
-    let devices = devices(board, &terms.text.to_lowercase());
+    let devices = devices(board, &terms);
     result.found = in_fabrics.len() + devices.len();
     in_fabrics.sort_by(|(place, _), (other, _)| place.cmp(other));
     let in_fabrics = in_fabrics.into_iter().take(MAX_HITS);
@@ -169,25 +169,42 @@ fn hit(
     }
 }
 
-/// The devices of this host that match by their own name or by that of a network interface.
-fn devices(board: &SharedState, text: &str) -> Vec<(Match, Hit)> {
-    let all = board.host.iter().flat_map(|seen| overview::devices(seen));
-    let found = all.filter_map(|(device, guid)| {
-        let interfaces = device.ports.iter().flat_map(|port| &port.netdevs);
-        let names = std::iter::once(&device.name).chain(interfaces.map(|netdev| &netdev.name));
-        let quality = names.filter_map(|name| Match::find(&name.to_lowercase(), text)).min()?;
+/// The devices of this host, also missing ones, that match by their own name, by that of a network interface, or by
+/// their GUID. The GUID of a device that is present in a fabric finds its node there.
+fn devices(board: &SharedState, terms: &Reference) -> Vec<(Match, Hit)> {
+    let text = terms.text.to_lowercase();
+    let hit = |name: &str, guid: Option<Guid>, interfaces: &[&str], is_missing| {
+        let names = std::iter::once(name).chain(interfaces.iter().copied());
+        let by_name = names.filter_map(|name| Match::find(&name.to_lowercase(), &text)).min();
+        let fabric = overview::node_in(&board.fabrics, guid);
+        let own = guid.filter(|guid| guid.0 != 0 && (is_missing || fabric.is_none()));
+        let by_guid = own.and_then(|guid| match guid {
+            guid if terms.guid == Some(guid) => Some(Match::Exact),
+            guid => is_prefix_of(guid, &text).then_some(Match::Prefix),
+        });
+        let by_name = by_name.map(|quality| (quality, "name"));
+        let (quality, matched) = by_name.into_iter().chain(by_guid.map(|it| (it, "guid"))).min()?;
         let hit = Hit {
             kind: "device".into(),
-            fabric: overview::node_in(&board.fabrics, guid).unwrap_or_default(),
-            name: device.name.to_string(),
-            id: device.info.guid.map(|guid| guid.to_string()).unwrap_or_default(),
-            matched: "name".into(),
+            fabric: fabric.unwrap_or_default(),
+            name: name.to_owned(),
+            id: overview::guid_text(guid),
+            matched: matched.into(),
             quality: quality.label().into(),
-            page: address::device(&device.name),
+            page: address::device(name),
         };
         Some((quality, hit))
+    };
+    let Some(seen) = &board.host else { return Vec::new() };
+    let present = seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
+    let present = present.filter_map(|device| {
+        let netdevs = device.ports.iter().flat_map(|port| &port.netdevs);
+        let interfaces: Vec<&str> = netdevs.map(|netdev| &*netdev.name).collect();
+        hit(&device.name, device.info.guid, &interfaces, false)
     });
-    found.collect()
+    present
+        .chain(seen.missing.iter().filter_map(|gone| hit(&gone.name, gone.guid, &[], true)))
+        .collect()
 }
 
 #[cfg(test)]

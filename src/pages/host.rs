@@ -6,15 +6,16 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::api::model::{Device, DevicePort, Flow, Host, Module};
+use crate::api::model::{Device, DevicePort, Flow, Host, MissingDevice, Module, Netdev};
 use crate::api::overview::overview;
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_observation::host::{HostObservation, HostPortTotals};
+use ib_mad::port_state::state;
 use ib_mad::{Counter, PortNumber};
-use rdma_host::model::Port;
+use rdma_host::model::{Port, PortKind};
 
-use super::components::{self, bit_rate, plural};
+use super::components::{self, bit_rate, label_text, plural};
 use super::{Live, Page, address, render};
 use roce::RocePort;
 
@@ -69,15 +70,21 @@ fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
     html! {
         @match &host.read_at {
             None => p { "The devices have not been read yet." },
-            Some(at) => p .quiet { (plural(host.devices.len(), "device")) ", read " (components::ago(&LocalClock::now(), at)) },
+            Some(at) => p .quiet {
+                (plural(host.devices.len(), "device"))
+                @if !host.missing.is_empty() { ", " (host.missing.len()) " missing" }
+                ", read " (components::ago(&LocalClock::now(), at))
+            },
         }
-        @if host.read_at.is_some() && host.devices.is_empty() {
+        @if host.read_at.is_some() && host.devices.is_empty() && host.missing.is_empty() {
             p { "This host has no RDMA device, or its driver is not loaded." }
         }
+        @for gone in &host.missing { (missing(gone, host.read_at.as_deref())) }
         @for device in &host.devices { section .card #(device.device) {
             h2 { (device.device) }
             p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
-                code { (device.guid) }
+                @if device.guid.is_empty() { "(GUID not readable)" } @else { code { (device.guid) } }
+                (kind(&device.kind, PortKind::Physical.label()))
                 @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
                 @if let Some(fabric) = &device.fabric {
                     ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
@@ -86,7 +93,49 @@ fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
             @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
             @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
             @if !device.ports.is_empty() { (device_ports(device, readings)) }
+            @for port in &device.ports { (saturated(port)) }
             @for it in device.ports.iter().filter_map(|port| roce(device, port.port)) { (roce::section(&it)) }
+        } }
+    }
+}
+
+/// What a device or port is, unless that is the usual kind.
+fn kind(label: &str, usual: &str) -> Markup {
+    let known = PortKind::from_label(label).filter(|_| label != usual);
+    html! { @if let Some(kind) = known { ", " abbr title=(kind.help()) { (label_text(label)) } } }
+}
+
+/// A device that disappeared, at the address of which the alert InfinibandDeviceDown leads.
+fn missing(gone: &MissingDevice, now: Option<&str>) -> Markup {
+    html! { section .card #(gone.device) {
+        h2 { (gone.device) " " span .verdict.bad { "missing" } }
+        p {
+            @if let Some(at) = &gone.since { "Missing since " (components::timestamp_and_age(&LocalClock::now(), at, now)) }
+            @if !gone.guid.is_empty() { ", node GUID " code { (gone.guid) } }
+        }
+        p { "The kernel does not list this device any more: its driver was unloaded, or the device failed or was removed. Jobs on this host that need it fail." }
+        p {
+            "Check first whether the adapter is on the PCI bus (" code { "lspci" } ") and why the device went ("
+            code { "dmesg -T | grep -iE 'mlx|infiniband|pcie|aer'" } "); see the "
+            a href=(address::runbook("InfinibandDeviceDown")) { "runbook" } "."
+        }
+        p .quiet { "If it was removed on purpose, restart the exporter, or wait until it forgets the device (" code { "--fabric.forget-after" } ")." }
+    } }
+}
+
+/// The counters of a port that have stopped counting, or once had.
+fn saturated(port: &DevicePort) -> Markup {
+    let list =
+        |labels: Vec<&str>| labels.into_iter().map(label_text).collect::<Vec<_>>().join(", ");
+    let now = list(port.saturated_now.iter().map(|it| &**it).collect());
+    let before = port.saturated.iter().filter(|it| !port.saturated_now.contains(it));
+    let before = list(before.map(|it| &**it).collect());
+    html! {
+        @if !now.is_empty() { p {
+            strong { "Saturated: " } "counters of port " (port.port) " have reached their maximum and count no further: " (now) "."
+        } }
+        @if !before.is_empty() { p .quiet {
+            "Counters of port " (port.port) " that were saturated before, so their totals are lower bounds: " (before) "."
         } }
     }
 }
@@ -121,14 +170,17 @@ fn device_ports(device: &Device, readings: Option<Readings<'_>>) -> Markup {
             th scope="col" { "Link" }
         } }
         tbody { @for port in &device.ports { tr {
-            th .n scope="row" data-label="Port" { (port.port) }
+            th .n scope="row" data-label="Port" { (port.port) (kind(&port.kind, &device.kind)) }
             td data-label="Link layer" { (port.link_layer) }
-            td data-label="State" { (state(port)) }
-            td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
+            td data-label="State" { (port_state(port)) (physical(port)) }
+            td .n data-label="Rate" { @if let Some(bytes) = rate(port) { (bit_rate(bytes)) } }
             td .n data-label="Tx" { (components::flow(flow(port, Counter::XmitData).as_ref())) }
             td .n data-label="Rx" { (components::flow(flow(port, Counter::RcvData).as_ref())) }
-            td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
-            td data-label="Interfaces" { (port.interfaces.join(", ")) }
+            td .n data-label="LID" { @if let Some(lid) = lid(port) { (lid) } }
+            td data-label="Interfaces" { @for (nth, netdev) in port.netdevs.iter().enumerate() {
+                @if nth > 0 { ", " }
+                (interface(netdev))
+            } }
             @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
             td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
                 Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
@@ -139,21 +191,68 @@ fn device_ports(device: &Device, readings: Option<Readings<'_>>) -> Markup {
 }
 
 /// The state of a port, in bold if it is not active.
-fn state(port: &DevicePort) -> Markup {
+fn port_state(port: &DevicePort) -> Markup {
     html! { @if port.state.starts_with("Active") { (port.state) } @else { strong { (port.state) } } }
+}
+
+/// The physical state after the state.
+fn physical(port: &DevicePort) -> Markup {
+    let is_made_up = port.link_layer == "Ethernet" && has_state(port, state::DOWN);
+    html! { @if let Some(physical) = &port.physical_state { span .quiet { ", "
+        @if is_made_up {
+            abbr title="Ethernet drivers report Disabled for each port that is down." { (physical) }
+        } @else { (physical) }
+    } } }
+}
+
+fn has_state(port: &DevicePort, state: u8) -> bool {
+    port.state == state::name(state)
+}
+
+/// The rate of a port that has a link: without one, the files have that of a link that is not trained.
+fn rate(port: &DevicePort) -> Option<u64> {
+    port.rate.filter(|_| !has_state(port, state::DOWN))
+}
+
+/// The LID of a port that a subnet manager has configured: until then, the files have its last one.
+fn lid(port: &DevicePort) -> Option<u16> {
+    port.lid.filter(|_| !has_state(port, state::DOWN) && !has_state(port, state::INIT))
+}
+
+/// An interface, its bond, and why it does not work.
+fn interface(netdev: &Netdev) -> Markup {
+    let problem = match (netdev.administratively_up, netdev.carrier) {
+        (Some(false), _) => "administratively down",
+        (_, Some(false)) => "no carrier",
+        _ if matches!(&*netdev.operstate, "up" | "unknown" | "") => "",
+        _ => &netdev.operstate,
+    };
+    html! {
+        (netdev.netdev)
+        @if let Some(bond) = &netdev.bond { " " span .quiet { "(in " (bond) ")" } }
+        @if !problem.is_empty() { " " strong { (problem) } }
+    }
 }
 
 /// A list of the devices, one line each.
 pub(super) fn devices(host: &Host) -> Markup {
     html! {
-        @if host.devices.is_empty() { p { "No RDMA device has been read yet." } } @else {
-            ul .devices { @for device in &host.devices { li {
-                a href=(address::device(&device.device)) { (device.device) }
-                @if !device.readable { ": " strong { "not readable" } }
-                @for port in &device.ports {
-                    span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
-                }
-            } } }
+        @if host.devices.is_empty() && host.missing.is_empty() { p { "No RDMA device has been read yet." } } @else {
+            ul .devices {
+                @for gone in &host.missing { li {
+                    a href=(address::device(&gone.device)) { (gone.device) } ": " span .verdict.bad { "missing" }
+                    @if let Some(at) = &gone.since { " " (components::lasting(&LocalClock::now(), at)) }
+                } }
+                @for device in &host.devices { li {
+                    a href=(address::device(&device.device)) { (device.device) }
+                    @if !device.readable { ": " strong { "not readable" } }
+                    @for port in &device.ports { span .whole {
+                        " port " (port.port) " " (port_state(port))
+                        @if has_state(port, state::DOWN) { (physical(port)) }
+                        @if let Some(bytes) = rate(port) { " " (bit_rate(bytes)) }
+                    } }
+                } }
+            }
         }
     }
 }

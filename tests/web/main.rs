@@ -6,6 +6,7 @@ mod bad_input;
 mod demo;
 mod detail_pages;
 mod docs;
+mod host_page;
 mod openapi;
 mod pages;
 mod runbooks;
