@@ -224,3 +224,55 @@ fn files(folder: &Path) -> std::collections::BTreeMap<String, String> {
         })
         .collect()
 }
+
+/// A newcomer finds the two commands, with what they need and how long they take.
+#[test]
+fn first_block_of_the_readme_runs_demo_and_tests() {
+    let readme = document("README.md");
+    let block = readme.split_once("```console\n").unwrap().1.split_once("```").unwrap().0;
+    let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let [demo, test] = &commands[..] else { panic!("{commands:?}") };
+    let measured = document("docs/dev/measurements.md");
+    for (line, command) in [(demo, "make demo"), (test, "make test")] {
+        let time = line.rsplit_once(": ").unwrap().1.trim_start_matches("first page after ");
+        assert!(line.starts_with(command), "{line}");
+        let has_time = |row: &str| row.starts_with(&format!("| `{command}`")) && row.contains(time);
+        assert!(measured.lines().any(has_time), "measurements.md has no {time} for {command}");
+    }
+    let (_, needs) = readme.split_once(block).unwrap();
+    let needs = needs.split("\n#").next().unwrap().replace('\n', " ");
+    for need in ["Rust", "C compiler", "`make demo` needs no root", "root or sudo"] {
+        assert!(needs.contains(need), "{need}: {needs}");
+    }
+    let script = document(".ci/run");
+    assert!(script.lines().any(|line| line == "make test"), "{script}");
+    let makefile = document("Makefile");
+    for target in ["demo:", "test:"] {
+        assert!(makefile.lines().any(|line| line.starts_with(target)), "{target}");
+    }
+}
+
+/// The figures of sweeps in the README are those of the table of measurements.
+#[test]
+fn figures_of_the_readme_were_measured() {
+    let readme = document("README.md").replace('\n', " ");
+    let measured = document("docs/dev/measurements.md");
+    // Time of the exporter and ratio, with a delay and without one.
+    let row = |about: &str| -> (String, f64) {
+        let row = measured.lines().find(|line| line.starts_with(&format!("| **{about}"))).unwrap();
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('*')).collect();
+        (cells[2].to_owned(), cells[4].parse().unwrap())
+    };
+    let ((time, least), (_, most)) = (row("50 µs round trip added"), row("no delay added"));
+    let ports = measured.split(" ports, in ibsim").next().unwrap().rsplit(' ').next().unwrap();
+    let scale = measured.split_once("\n## Scale\n").unwrap().1.split("\n## ").next().unwrap();
+    let largest = scale.lines().rfind(|line| line.starts_with("| ")).unwrap();
+    let largest = largest.split('|').nth(1).unwrap().trim();
+    for says in [
+        format!("[{ports} simulated ports in {time}]"),
+        format!("[{:.0}% to {:.0}%]", least * 100.0, most * 100.0),
+        format!("up to {largest} simulated ports"),
+    ] {
+        assert!(readme.contains(&says), "README.md does not say {says}");
+    }
+}
