@@ -209,7 +209,10 @@ fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Fi
     let is_off = |netdev: &&Netdev| netdev.bond.is_none() && netdev.is_admin_up == Some(false);
     if let Some(netdev) = ethernet.find(is_off) {
         let found = format!("{how}: interface {} is administratively down", netdev.name);
-        return warn(Ports, what, found)
+        // The spare port of an adapter is often set down on purpose.
+        let level =
+            if host.ports().any(|(_, port)| is_up(port)) { Level::Note } else { Level::Warn };
+        return finding(level, Ports, what, found)
             .expected("interface up, if the port is used")
             .fix(format!("ip link set {} up", netdev.name));
     }

@@ -44,6 +44,13 @@ fn disabled_port_is_a_finding() {
     let found = patient.report(&["--no-collector.fabric"]);
     let fix = "ip link set ens3f0 up";
     found.one("ports", "irdma0 port 1").says("warn", "ens3f0 is administratively down", fix);
+    // Beside a port in use it is a spare one.
+    let roce = polling(Device::irdma("irdma0"), 1).file("ports/1/phys_state", "3: Disabled");
+    let patient = TestHost::with([roce, ndr()]);
+    patient.tree.put("class/net/ens3f0/flags", "0x1002\n");
+    let found = patient.report(&["--no-collector.fabric"]);
+    found.one("ports", "irdma0 port 1").says("note", "ens3f0 is administratively down", fix);
+    assert_eq!(found.code, 0);
 }
 
 #[test]
