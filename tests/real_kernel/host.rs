@@ -413,21 +413,40 @@ fn driver_unload_is_reported_and_not_blocked() {
 }
 
 #[test]
-fn hanging_device_does_not_delay_others() {
+fn hanging_counters_cost_no_other_value_and_hanging_device_no_other_device() {
     let guest = Guest::get();
     let (sick, well) = (guest.testhca("hostsick", 1, false), guest.testhca("hostwell", 1, false));
-    let watch = Watch::start("hostsick|hostwell", &[]);
-    let up = |device| [("device", device)];
+    let watch = Watch::start("hostsick|hostwell", &["--host.error-backoff=1s"]);
+    let of = |device| [("device", device)];
+    let (up, hw) = ("infiniband_device_up", "infiniband_hw_out_of_sequence_total");
+    let symbol_errors = "infiniband_port_symbol_errors_total";
+    watch.wait_value(hw, &of("hostsick"), 0);
+    // The kernel holds a lock for all counters of the driver: the first read blocks, and no other is tried.
     sick.set(1, "hwhang", 1);
-    watch.wait_value("infiniband_device_up", &up("hostsick"), 0);
-    well.counter(1, "symbol_error", 77);
-    watch.wait_value("infiniband_port_symbol_errors_total", &up("hostwell"), 77);
+    watch.wait("the driver's counters to go", |now| {
+        now.get(hw, &of("hostsick")).is_none().then_some(())
+    });
+    sick.counter(1, "symbol_error", 5);
+    watch.wait_value(symbol_errors, &of("hostsick"), 5);
     let now = watch.exporter.metrics();
-    assert_eq!(now.get(STATE, &up("hostsick")), None, "values that are not read are absent");
+    assert_eq!(now.get(up, &of("hostsick")), Some(1.0));
+    assert_eq!(now.get(STATE, &of("hostsick")), Some(4.0));
+    // With too many reads that block, the device is left alone.
+    sick.set(1, "pmahang", 1);
+    watch.wait_value(up, &of("hostsick"), 0);
+    well.counter(1, "symbol_error", 77);
+    watch.wait_value(symbol_errors, &of("hostwell"), 77);
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get(STATE, &of("hostsick")), None, "values that are not read are absent");
     assert_eq!(now.get("fabric_exporter_collector_success", &[("collector", "host")]), Some(1.0));
-    sick.set(1, "hwhang", 0);
-    watch.wait_value("infiniband_device_up", &up("hostsick"), 1);
-    watch.wait_value(STATE, &up("hostsick"), 4);
+    for hang in ["pmahang", "hwhang"] {
+        sick.set(1, hang, 0);
+    }
+    watch.wait_value(up, &of("hostsick"), 1);
+    watch.wait_value(STATE, &of("hostsick"), 4);
+    watch.wait_value(hw, &of("hostsick"), 0);
+    watch.wait_value("fabric_exporter_device_unreadable_files", &of("hostsick"), 0);
+    assert_eq!(watch.exporter.log().matches("device hangs").count(), 1, "{}", watch.exporter.log());
 }
 
 #[test]

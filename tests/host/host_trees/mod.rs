@@ -11,6 +11,7 @@ mod hosts;
 mod moving;
 mod node_exporter;
 mod odd;
+mod refusing;
 mod scenes;
 
 use test_rig as rig;

@@ -9,8 +9,9 @@
  *	NAME port P counter COUNTER N		as the file below counters/ is called
  *	NAME port P hw COUNTER N		as the file below hw_counters/ is called, or its number
  *	NAME port P pmafail 0|1			makes what is below counters/ unreadable, with EINVAL
+ *	NAME port P pmahang 0|1			reads of them block, as with firmware that hangs
  *	NAME port P hwfail ERRNO		the same for hw_counters/, 0 to end it
- *	NAME port P hwhang 0|1		reads of hw_counters/ block, as with firmware that hangs
+ *	NAME port P hwhang 0|1			the same for hw_counters/
  *	NAME port P ethtool STATISTIC N		only with eth
  *	NAME port P module OFFSET BYTE		only with eth
  *
@@ -138,7 +139,7 @@ static int set_plain(struct testhca_port *port, const char *what, u32 value)
 		{ "speed", &port->speed },     { "width", &port->width },
 		{ "lid", &port->lid },	       { "sm_lid", &port->sm_lid },
 		{ "pmafail", &port->pmafail }, { "hwfail", &port->hwfail },
-		{ "hwhang", &port->hwhang },
+		{ "hwhang", &port->hwhang },   { "pmahang", &port->pmahang },
 	};
 	unsigned int i;
 

@@ -7,6 +7,7 @@
  */
 #include "testhca.h"
 
+#include <linux/delay.h>
 #include <rdma/ib_pma.h>
 
 /* A performance MAD has 40 reserved bytes between its header and the attribute. */
@@ -94,6 +95,8 @@ int testhca_process_mad(struct ib_device *ib, int flags, u32 port_num, const str
 
 	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT)
 		return IB_MAD_RESULT_SUCCESS;
+	while (READ_ONCE(port->pmahang))
+		msleep(10);
 
 	switch (in->mad_hdr.attr_id) {
 	case IB_PMA_CLASS_PORT_INFO:

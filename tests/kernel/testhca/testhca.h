@@ -60,6 +60,7 @@ struct testhca_port {
 	u32 lid;
 	u32 sm_lid;
 	u32 pmafail;
+	u32 pmahang;
 	u32 hwfail;
 	u32 hwhang;
 	u64 counters[TESTHCA_COUNTERS];

@@ -45,7 +45,8 @@ pub struct Device {
     pub kind: PortKind,
     /// The port GUID of its first port: the lower half of GID 0. Equal on a multi-plane device and its SMI device.
     pub port_guid: Option<Guid>,
-    /// Whether it and its ports could be read in time. If not, it has no ports here.
+    /// Whether reads of it and of its ports end. If not, it has no ports here. The values of a slow device are those of
+    /// an earlier read: see [`Port::at`].
     pub is_readable: bool,
     /// Its ports, by number.
     pub ports: Vec<Port>,
@@ -53,7 +54,7 @@ pub struct Device {
     pub hw: HwReading,
     /// Its temperatures.
     pub sensors: Vec<Sensor>,
-    /// How many of its files are not read at present, because the latest read gave no value.
+    /// How many of its files gave no value at the latest read, or were skipped.
     pub unreadable_files: usize,
 }
 

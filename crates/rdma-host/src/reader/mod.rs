@@ -1,17 +1,31 @@
 //! Reads the RDMA devices of a host from sysfs and ethtool.
 //!
 //! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of
-//! cloud providers. A file that cannot be read, and a device that hangs, do not delay the others.
+//! cloud providers. A file that cannot be read, and a device that is slow or hangs, do not delay the others.
+//!
+//! [`HostReader::read`] has the [`executor`] run a `DeviceReader` for each device, one after the other on one thread. A
+//! `Slot` is a device over time: it knows whether the reader is at work, and what to publish if it is not back.
 
+mod access;
+mod backoff;
 mod counters;
 mod device;
 pub mod ethtool;
 pub mod events;
 pub mod executor;
+mod failures;
+mod hw;
 mod hwmon;
 mod module;
 mod netdev;
+mod port;
+mod slot;
 pub mod sysfs;
+mod time;
+mod vpd;
+mod watch;
+
+pub use vpd::is_nvlink_bridge;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -20,16 +34,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{Device, HostSnapshot, resolve_kinds};
+use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use regex_lite::Regex;
 
-use counters::Attempt;
+use backoff::Attempt;
 use device::DeviceReader;
 use executor::TimeoutExecutor;
+use slot::Slot;
 use sysfs::Directory;
+use time::Time;
+use watch::FileWatch;
 
-/// How long reading a device may take. It takes milliseconds; with firmware that hangs, a minute.
-const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the other devices wait for one that is not known to be slow, and no longer than [`ALL_PATIENCE`] for all
+/// of them together.
+const PATIENCE: Duration = Duration::from_secs(5);
+const ALL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long they wait for one of them after that.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How to read devices.
 #[derive(Clone, Copy, Debug)]
@@ -69,16 +91,16 @@ impl DeviceFilter {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct ReadContext {
-    clock: Clock,
+    time: Time,
     options: ReadOptions,
 }
 
 impl ReadContext {
     /// For reads that begin now.
     fn attempt(&self) -> Attempt {
-        Attempt { now: self.clock.now(), error_backoff: self.options.error_backoff }
+        Attempt { now: self.time.now(), error_backoff: self.options.error_backoff }
     }
 }
 
@@ -99,10 +121,9 @@ pub struct HostReader {
     class: PathBuf,
     filter: DeviceFilter,
     clock: Clock,
+    context: ReadContext,
     executor: TimeoutExecutor<DeviceReader, io::Result<Device>>,
-    readers: Vec<DeviceReader>,
-    /// The devices that hang, by name, and what is reported of each.
-    hanging: BTreeMap<Arc<str>, Device>,
+    slots: Vec<Slot>,
     /// The devices that could not be opened at the latest read, or were closed after a panic.
     closed: BTreeMap<Arc<str>, Device>,
     panicked: BTreeSet<Arc<str>>,
@@ -113,17 +134,15 @@ pub struct HostReader {
 impl HostReader {
     /// A reader of the devices below a mounted sysfs.
     pub fn new(sysfs: PathBuf, filter: DeviceFilter, options: ReadOptions, clock: Clock) -> Self {
-        let context = ReadContext { clock, options };
+        let context = ReadContext { time: Time::Clock(clock), options };
         HostReader {
             class: sysfs.join("class/infiniband"),
             sysfs,
             filter,
             clock,
-            executor: TimeoutExecutor::new(READ_TIMEOUT, move |reader: &mut DeviceReader| {
-                reader.read(&context)
-            }),
-            readers: Vec::new(),
-            hanging: BTreeMap::new(),
+            executor: executor(&context),
+            context,
+            slots: Vec::new(),
             closed: BTreeMap::new(),
             panicked: BTreeSet::new(),
             excluded: 0,
@@ -131,37 +150,110 @@ impl HostReader {
         }
     }
 
-    /// Reads the devices that do not hang. Returns whether a device was removed while it was read.
-    fn read_devices(&mut self) -> (Vec<Device>, bool) {
-        self.open_devices();
-        let readers = std::mem::take(&mut self.readers);
-        let devices = readers.iter().map(|reader| reader.device.clone());
-        let mut hanging: BTreeMap<_, _> =
-            devices.map(|device| (Arc::clone(&device.name), device)).collect();
-        let mut devices = Vec::with_capacity(readers.len());
-        let mut removed = false;
-        for (reader, outcome) in self.executor.run(readers) {
-            hanging.remove(&reader.device.name);
-            match outcome {
-                Ok(Ok(device)) => {
-                    if self.panicked.remove(&reader.device.name) {
-                        tracing::info!(device = &*reader.device.name, "device can be read again");
-                    }
-                    devices.push(device);
-                    self.readers.push(reader);
-                }
-                Ok(Err(error)) => {
-                    tracing::debug!(device = &*reader.device.name, %error, "device disappeared");
-                    removed = true;
-                }
-                Err(panic) => self.close_panicked(&reader, &panic),
+    /// Takes the results of reads in the background.
+    fn take_late(&mut self) {
+        for (reader, outcome) in self.executor.late() {
+            let context = &self.context;
+            if !self.slots.iter_mut().any(|slot| slot.release(&reader.watch, context)) {
+                self.complete(reader, outcome);
             }
         }
-        for name in hanging.keys() {
-            tracing::warn!(device = &**name, timeout = ?READ_TIMEOUT, "device hangs: not read until it responds");
+        for slot in &mut self.slots {
+            // The reader of its other files is started below.
+            let _ = slot.replace_blocked(&self.sysfs);
         }
-        self.hanging.append(&mut hanging);
-        (devices, removed)
+    }
+
+    /// Reads the devices, or those `only` that have nothing to publish. Returns whether one was removed meanwhile.
+    fn read_devices(&mut self, only_unread: bool) -> bool {
+        self.open_devices();
+        let began = self.context.time.now();
+        let mut jobs = Vec::new();
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_unread() || !only_unread) {
+            let is_background = slot.is_background();
+            match slot.start(began) {
+                Some(reader) if is_background => {
+                    if let Some(reader) = self.executor.start(reader) {
+                        slot.put_back(reader);
+                    }
+                }
+                reader => jobs.extend(reader),
+            }
+        }
+        let mut removed = false;
+        while !jobs.is_empty() {
+            removed |= self.run(std::mem::take(&mut jobs), began, &mut jobs);
+        }
+        removed
+    }
+
+    /// Runs jobs, and adds to `again` those to run in their place, where a file blocks. Returns whether a device was
+    /// removed.
+    fn run(
+        &mut self,
+        jobs: Vec<DeviceReader>,
+        began: Moment,
+        again: &mut Vec<DeviceReader>,
+    ) -> bool {
+        let time = self.context.time.clone();
+        let watches: Vec<Arc<FileWatch>> =
+            jobs.iter().map(|reader| Arc::clone(&reader.watch)).collect();
+        let is_patient = || time.now().since(began) < ALL_PATIENCE;
+        let completed = self.executor.run_while(jobs, |index, _| {
+            let limit = if is_patient() { PATIENCE } else { LEAST_PATIENCE };
+            watches[index].patience(limit)
+        });
+        let mut removed = false;
+        for (reader, outcome) in completed {
+            removed |= self.complete(reader, outcome);
+        }
+        let now = time.now();
+        let is_left = |slot: &&mut Slot| watches.iter().any(|watch| slot.is_running(watch));
+        for slot in self.slots.iter_mut().filter(is_left) {
+            if slot.replace_blocked(&self.sysfs).is_none() {
+                slot.leave_to_background(now);
+                continue;
+            }
+            let Some(reader) = slot.start(now) else { continue };
+            if is_patient() {
+                again.push(reader);
+            } else if let Some(reader) = self.executor.start(reader) {
+                slot.put_back(reader);
+            }
+        }
+        removed
+    }
+
+    /// Takes the result of a read. Returns whether the device was removed meanwhile.
+    fn complete(
+        &mut self,
+        reader: DeviceReader,
+        outcome: Result<io::Result<Device>, String>,
+    ) -> bool {
+        let name = Arc::clone(&reader.device.name);
+        // A device that is gone is read no more.
+        let Some(index) = self.slots.iter().position(|slot| slot.is_running(&reader.watch)) else {
+            return false;
+        };
+        match outcome {
+            Ok(Ok(device)) => {
+                if self.panicked.remove(&name) {
+                    tracing::info!(device = &*name, "device can be read again");
+                }
+                self.slots[index].complete(reader, device, &self.context);
+                false
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(device = &*name, %error, "device disappeared");
+                self.slots.remove(index);
+                true
+            }
+            Err(panic) => {
+                self.slots.remove(index);
+                self.close_panicked(&reader, &panic);
+                false
+            }
+        }
     }
 
     /// Closes a device whose read panicked: its reader may be in any state. The next read opens it again.
@@ -174,9 +266,7 @@ impl HostReader {
                  each read"
             );
         }
-        if !self.readers.iter().any(|reader| reader.device.name == *name) {
-            self.closed.insert(Arc::clone(name), reader.device.clone());
-        }
+        self.closed.insert(Arc::clone(name), reader.device.clone());
     }
 
     /// The names of all devices. A host without RDMA modules has no such directory.
@@ -205,23 +295,25 @@ impl HostReader {
         // Devices that cannot be listed are not removed.
         let Ok(names) = listed else { return };
         let exists = |name: &str| names.iter().any(|existing| existing == name);
-        self.readers.retain(|reader| exists(&reader.device.name) && reader.exists());
-        self.hanging.retain(|name, _| exists(name));
+        let class = &self.class;
+        self.slots.retain(|slot| {
+            let name = &*slot.device.name;
+            exists(name) && !slot.is_lost() && slot.is_at(&class.join(name))
+        });
         self.closed.retain(|name, _| exists(name));
         self.panicked.retain(|name| exists(name));
         let is_excluded =
             |name: &&String| !self.filter.matches(name) && self.class.join(name).is_dir();
         self.excluded = names.iter().filter(is_excluded).count();
         for name in &names {
-            let is_open = self.hanging.contains_key(&**name)
-                || self.readers.iter().any(|reader| *reader.device.name == **name);
+            let is_open = self.slots.iter().any(|slot| *slot.device.name == **name);
             if is_open || !self.filter.matches(name) {
                 continue;
             }
-            match DeviceReader::open(&self.sysfs, name) {
-                Ok(reader) => {
+            match Slot::open(&self.sysfs, name, &self.context.time) {
+                Ok(slot) => {
                     self.closed.remove(&**name);
-                    self.readers.push(reader);
+                    self.slots.push(slot);
                 }
                 // Not a device: those are directories.
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
@@ -242,22 +334,15 @@ impl HostReader {
 impl DeviceSource for HostReader {
     fn read(&mut self) -> HostSnapshot {
         let anchor = self.clock.anchor();
-        for (reader, outcome) in self.executor.late() {
-            self.hanging.remove(&reader.device.name);
-            match outcome {
-                Ok(_) => {
-                    tracing::info!(device = &*reader.device.name, "device responds again");
-                    self.readers.push(reader);
-                }
-                Err(panic) => self.close_panicked(&reader, &panic),
-            }
-        }
-        let (mut devices, removed) = self.read_devices();
-        if removed {
+        self.take_late();
+        if self.read_devices(false) {
             // It may be back under its name at once, as after a reset.
-            (devices, _) = self.read_devices();
+            self.read_devices(true);
         }
-        devices.extend(self.hanging.values().chain(self.closed.values()).cloned());
+        let now = self.context.time.now();
+        let mut devices: Vec<Device> =
+            self.slots.iter_mut().map(|slot| slot.publish(now)).collect();
+        devices.extend(self.closed.values().cloned());
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         resolve_kinds(&mut devices);
         HostSnapshot {
@@ -271,10 +356,18 @@ impl DeviceSource for HostReader {
     }
 
     fn refresh(&mut self, device: Option<&str>) {
-        let wanted =
-            |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.device.name == *name);
-        self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
+        let wanted = |slot: &&mut Slot| device.is_none_or(|name| *slot.device.name == *name);
+        self.slots.iter_mut().filter(wanted).for_each(Slot::refresh);
     }
+}
+
+/// Reads a device on each job.
+fn executor(context: &ReadContext) -> TimeoutExecutor<DeviceReader, io::Result<Device>> {
+    let context = context.clone();
+    TimeoutExecutor::new(PATIENCE, move |reader: &mut DeviceReader| {
+        let watch = Arc::clone(&reader.watch);
+        watch.run(|| reader.read(&context))
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! device reads one page only.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use ib_mad::register::Module;
 
 use crate::model::eeprom::{self, FIRST, HALF};
 
-use super::counters::{Attempt, Backoff};
+use super::backoff::{Attempt, Backoff};
 use super::ethtool::netlink::EthtoolNetlink;
+use super::watch;
 
 /// Time from the end of one reading to the start of the next.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -80,6 +82,7 @@ impl ModuleReader {
             Some(index) => further.get(index).copied(),
         };
         if let Some(page) = page {
+            let _watched = watch::begin(Path::new("ethtool -m"), &self.netdev)?;
             self.pages.push(self.netlink.module_page(&self.netdev, page)?);
         }
         let Some((first, read)) = self.pages.split_first() else { return Ok(()) };

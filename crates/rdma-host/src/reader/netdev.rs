@@ -8,7 +8,7 @@ use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
 use super::ReadOptions;
-use super::counters::Attempt;
+use super::backoff::Attempt;
 use super::ethtool::EthernetReader;
 use super::module::ModuleReader;
 use super::sysfs::Directory;

@@ -17,6 +17,8 @@ use ib_mad::Lid;
 use ib_mad::rate::{Speed, Width};
 use rustix::fs::{Mode, OFlags, openat};
 
+use super::watch;
+
 /// The most bytes that are read of a value; the longest here, a node description, has 64.
 const MAX_VALUE: usize = 256;
 
@@ -75,15 +77,46 @@ impl Directory {
         Ok(names)
     }
 
-    /// Reads a file, and parses its value without the blanks around it.
-    pub(crate) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
+    /// Another one once a directory in it is made or removed.
+    pub(super) fn version(&self) -> Option<Version> {
+        let stat = rustix::fs::fstat(&self.fd).ok()?;
+        let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));
+        Some(Version { links: i128::from(stat.st_nlink), modified })
+    }
+
+    fn open_file(&self, name: &str) -> io::Result<OwnedFd> {
+        #[cfg(test)]
+        hooks::call(&self.path, name)?;
         // NONBLOCK: to open a FIFO must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = openat(&self.fd, name, flags, Mode::empty())?;
+        Ok(openat(&self.fd, name, flags, Mode::empty())?)
+    }
+
+    /// Reads a file, and parses its value without the blanks around it.
+    pub(crate) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
+        let _watched = watch::begin(&self.path, name)?;
+        let file = self.open_file(name)?;
         let mut buffer = [0; MAX_VALUE];
         let length = rustix::io::read(&file, &mut buffer[..])?;
         let text = buffer.get(..length).unwrap_or_default();
         std::str::from_utf8(text).map(str::trim).map(parse).map_err(io::Error::other)
+    }
+
+    /// Reads the first bytes of a file; fewer if a later part cannot be read.
+    pub(super) fn read_bytes(&self, name: &str, max: usize) -> io::Result<Vec<u8>> {
+        let _watched = watch::begin(&self.path, name)?;
+        let file = self.open_file(name)?;
+        let (mut bytes, mut length) = (vec![0; max], 0);
+        while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::read(&file, rest) {
+                Ok(0) => break,
+                Ok(more) => length += more,
+                Err(error) if length == 0 => return Err(error.into()),
+                Err(_) => break,
+            }
+        }
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     /// Reads a file; empty if it is missing or cannot be read.
@@ -99,6 +132,15 @@ impl Directory {
     }
 }
 
+/// The number of links of a directory, one for each directory in it, and when it was modified. The kernel counts the
+/// links of a directory of sysfs, but does not always update its time (fs/kernfs/inode.c: `kernfs_refresh_inode`); other
+/// file systems do not always count the links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    links: i128,
+    modified: (i128, i128),
+}
+
 /// Logs a name that is not UTF-8. A directory may be listed at each reading, so each path is logged once.
 fn warn_once(path: PathBuf) {
     static LOGGED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -108,6 +150,11 @@ fn warn_once(path: PathBuf) {
         tracing::warn!(path = shown, "name is not UTF-8: ignored");
         logged.insert(path);
     }
+}
+
+/// The inode number of a directory, by its path.
+pub(super) fn inode(path: &Path) -> io::Result<u64> {
+    Ok(rustix::fs::stat(path)?.st_ino)
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -193,6 +240,30 @@ fn tenths(text: &str) -> Option<u64> {
     let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
     let tenth: u64 = tenth.parse().ok().filter(|_| tenth.len() == 1)?;
     whole.parse::<u64>().ok()?.checked_mul(10)?.checked_add(tenth)
+}
+
+/// What tests do at the read of a file: count it, delay it, let it fail.
+#[cfg(test)]
+pub(super) mod hooks {
+    use std::collections::BTreeMap;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Arc, Mutex};
+
+    type Hook = Arc<dyn Fn(&str) -> io::Result<()> + Send + Sync>;
+
+    /// By directory: tests have different ones.
+    static HOOKS: Mutex<BTreeMap<PathBuf, Hook>> = Mutex::new(BTreeMap::new());
+
+    /// Calls `hook` with the name of each file of a directory before it is opened.
+    pub fn set(directory: &Path, hook: impl Fn(&str) -> io::Result<()> + Send + Sync + 'static) {
+        HOOKS.lock().unwrap().insert(directory.to_owned(), Arc::new(hook));
+    }
+
+    pub fn call(directory: &Path, name: &str) -> io::Result<()> {
+        let hook = HOOKS.lock().unwrap().get(directory).cloned();
+        hook.map_or(Ok(()), |hook| hook(name))
+    }
 }
 
 #[cfg(test)]

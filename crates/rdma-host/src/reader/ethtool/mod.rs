@@ -4,12 +4,14 @@ pub(crate) mod netlink;
 mod sys;
 
 use std::io;
+use std::path::Path;
 
 use crate::model::EthernetValue;
 use crate::model::ethernet::{self, StatId};
 
-use super::counters::{Attempt, Backoff};
+use super::backoff::{Attempt, Backoff};
 use super::sysfs::Directory;
+use super::watch;
 use sys::Socket;
 
 pub use sys::split_strings;
@@ -61,6 +63,7 @@ impl EthernetReader {
     }
 
     fn try_read(&mut self) -> io::Result<Vec<EthernetValue>> {
+        let _watched = watch::begin(Path::new("ethtool -S"), &self.name)?;
         let values = self.socket.statistics(&self.name)?;
         // The strings may change while their number stays: channels come and go, and mlx5 has statistics of
         // PFC only for priorities where it is enabled (mlx5/core/en_stats.c).
