@@ -79,7 +79,7 @@ fn prepare(
         run: Box::new(move || {
             monitor.run(wire, || {
                 // The same port: another one may be of another fabric.
-                Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), p_key, clock)
+                Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), p_key, clock, &|_| None)
                     .map(|(_, wire)| wire)
             });
         }),

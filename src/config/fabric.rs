@@ -11,7 +11,8 @@ use ib_mad::clock::Clock;
 use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
 use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
-use ib_umad::umad::{DeviceError, Umad, UmadPort};
+use ib_umad::umad::{DeviceError, Umad, UmadPort, Unsuitable};
+use rdma_host::reader::{DeviceFilter, is_nvlink_bridge};
 
 use super::options::{FabricOptions, HealthOptions, seconds_or};
 use crate::remote::{Access, Remote};
@@ -29,6 +30,8 @@ pub struct FabricSettings {
     pub name: String,
     /// The HCA that sends the MADs; `None` for the first with a usable port.
     pub hca: Option<String>,
+    /// The devices of this host that are not chosen, unless by name.
+    pub excluded: DeviceFilter,
     /// Its port.
     pub port: Option<PortNumber>,
     /// From the start of one sweep to that of the next.
@@ -70,7 +73,16 @@ pub struct FabricSettings {
 impl FabricSettings {
     /// Opens the local port, or the first one that can be used.
     pub fn open_port(&self, sysfs: &Path, clock: Clock) -> Result<(UmadPort, Umad), DeviceError> {
-        Umad::open_first(sysfs, self.hca.as_deref(), self.port, self.p_key, clock)
+        let unsuitable = |hca: &str| {
+            if !self.excluded.matches(hca) {
+                Some(Unsuitable::Excluded)
+            } else if is_nvlink_bridge(sysfs, hca) {
+                Some(Unsuitable::NvlinkBridge)
+            } else {
+                None
+            }
+        };
+        Umad::open_first(sysfs, self.hca.as_deref(), self.port, self.p_key, clock, &unsuitable)
     }
 }
 
@@ -142,6 +154,7 @@ impl FabricOptions {
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
             hca: self.hca,
+            excluded: DeviceFilter::default(),
             port: self.port,
             interval: seconds_or(self.interval, 15),
             discovery_interval: seconds_or(self.discovery_interval, 300),

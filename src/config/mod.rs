@@ -143,6 +143,8 @@ impl Settings {
         let path = flags.path.over(file.path);
         let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
         let host = flags.host.over(file.host);
+        let excluded = host.excluded();
+        fabrics.iter_mut().for_each(|fabric| fabric.excluded = excluded.clone());
         let host = collectors.host().then(|| host.settings(sysfs.clone(), &fabrics));
         if !collectors.fabric() {
             fabrics.clear();

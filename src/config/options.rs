@@ -216,7 +216,8 @@ section! {
         /// Retry interval for unreadable files [default: 5m]
         ///
         /// Some device files return an error or no value, for example on a virtual function. The
-        /// exporter skips them for this time, because such reads can flood the kernel log.
+        /// exporter skips them for this time, because such reads can flood the kernel log. A file that worked
+        /// before is retried at the next read, and skipped once that fails, too.
         error_backoff: HumanDuration = "host.error-backoff" DURATION hide_short_help,
         /// Receive device and kernel events [default: true]
         ///
@@ -304,7 +305,9 @@ section! {
         name: String = "fabric.name" NAME hide_short_help,
         /// HCA to use [default: first usable]
         ///
-        /// This HCA sends the MADs. By default it is the first one with an InfiniBand port that is up.
+        /// This HCA sends the MADs. By default it is the first one with an InfiniBand port that is Active, else
+        /// that has a link. Devices that --host.device-exclude matches, and the bridges of NVSwitches, are used
+        /// only if they are named here.
         hca: String = "fabric.hca" HCA,
         /// Port to use [default: first that is up]
         port: PortNumber = "fabric.port" PORT,

@@ -163,6 +163,11 @@ impl HostOptions {
         check_minimum("error-backoff", self.error_backoff, second, report);
     }
 
+    /// Excludes devices by their names, also if the host's devices are not read.
+    pub(super) fn excluded(&self) -> DeviceFilter {
+        DeviceFilter::new(None, self.device_exclude.as_deref()).unwrap_or_default()
+    }
+
     pub(super) fn settings(self, sysfs: PathBuf, fabrics: &[FabricSettings]) -> HostSettings {
         let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
         HostSettings {

@@ -1,5 +1,6 @@
 //! The umad ports of this host, and selection of one.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,8 +21,28 @@ pub struct UmadPort {
     pub device: PathBuf,
     /// `InfiniBand` or `Ethernet`; `None` with old kernels.
     pub link_layer: Option<String>,
+    /// PortState as in sysfs: `4: ACTIVE`.
+    pub state: Option<String>,
     /// PortPhysicalState as in sysfs: `5: LinkUp`.
     pub physical_state: Option<String>,
+}
+
+/// Why no fabric is swept from an HCA unless it is asked for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsuitable {
+    /// The settings exclude it.
+    Excluded,
+    /// Its fabric is that of the NVSwitches of this host.
+    NvlinkBridge,
+}
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unsuitable::Excluded => "excluded by --host.device-exclude",
+            Unsuitable::NvlinkBridge => "the bridge of an NVSwitch",
+        })
+    }
 }
 
 /// Why no port could be opened. Each message says what to do.
@@ -29,10 +50,22 @@ pub struct UmadPort {
 #[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum DeviceError {
     #[error(
-        "no RDMA device on this host ({directory} lists none): load the driver of the HCA and \
-         ib_umad (modprobe ib_umad); `fabric-exporter doctor` shows what is missing"
+        "no RDMA device on this host ({directory} lists none): load the driver of the HCA; \
+         `fabric-exporter doctor` shows what is missing"
     )]
     NoDevice { directory: String },
+    #[error(
+        "only Ethernet (RoCE) devices on this host, which have no subnet ({hcas}): disable the fabric \
+         collector with --no-collector.fabric"
+    )]
+    OnlyEthernet { hcas: String },
+    #[error("no umad device of the InfiniBand devices {hcas}: load ib_umad (modprobe ib_umad)")]
+    NoUmad { hcas: String },
+    #[error(
+        "no HCA is left to choose from ({hcas}): name one with --fabric.hca, or disable the fabric collector \
+         with --no-collector.fabric"
+    )]
+    Unsuitable { hcas: String },
     #[error("no HCA {requested:?} on this host: --fabric.hca may be {known}")]
     UnknownHca { requested: String, known: String },
     #[error("HCA {hca} has no port {requested}: --fabric.port may be {known}")]
@@ -113,6 +146,7 @@ impl UmadPort {
                 port,
                 device: Path::new("/dev/infiniband").join(name),
                 link_layer: attribute(&about.join("link_layer")),
+                state: attribute(&about.join("state")),
                 physical_state: attribute(&about.join("phys_state")),
             })
         };
@@ -131,24 +165,56 @@ impl UmadPort {
         let state = self.physical_state.clone().filter(|state| !state.starts_with("5:"))?;
         Some(DeviceError::Down { hca, port, state })
     }
+
+    /// Whether it is Active or ACTIVE_DEFER, as far as is known.
+    fn is_active(&self) -> bool {
+        self.state.as_ref().is_none_or(|state| state.starts_with("4:") || state.starts_with("5:"))
+    }
 }
 
-/// The named ports of all that are InfiniBand ports with a link; at least one of them. If there is none, the error says
-/// why the first one is not.
+/// Why there is no umad device at all.
+fn no_umad(sysfs: &Path) -> DeviceError {
+    let class = sysfs.join("class/infiniband");
+    let names = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    };
+    let is_ethernet = |hca: &String| {
+        let ports = class.join(hca).join("ports");
+        let layer = |port: String| attribute(&ports.join(port).join("link_layer"));
+        names(&ports).into_iter().all(|port| layer(port).as_deref() == Some("Ethernet"))
+    };
+    let (ethernet, infiniband): (Vec<String>, Vec<String>) =
+        names(&class).into_iter().partition(is_ethernet);
+    if !infiniband.is_empty() {
+        DeviceError::NoUmad { hcas: list(infiniband) }
+    } else if !ethernet.is_empty() {
+        DeviceError::OnlyEthernet { hcas: list(ethernet) }
+    } else {
+        DeviceError::NoDevice { directory: class.display().to_string() }
+    }
+}
+
+fn list(mut items: Vec<String>) -> String {
+    items.dedup();
+    items.join(", ")
+}
+
+/// The named ports of all that are InfiniBand ports with a link, those that are Active first; at least one of them. If
+/// no HCA is named, those that are `unsuitable` are left out. If there is none, the error says why the first one is not.
 pub(super) fn usable(
     mut ports: Vec<UmadPort>,
     sysfs: &Path,
     hca: Option<&str>,
     port: Option<PortNumber>,
+    unsuitable: &dyn Fn(&str) -> Option<Unsuitable>,
 ) -> Result<Vec<UmadPort>, DeviceError> {
     if ports.is_empty() {
-        let directory = sysfs.join("class/infiniband_mad").display().to_string();
-        return Err(DeviceError::NoDevice { directory });
+        return Err(no_umad(sysfs));
     }
-    let list = |mut items: Vec<String>| {
-        items.dedup();
-        items.join(", ")
-    };
     let hcas = list(ports.iter().map(|port| port.hca.clone()).collect());
     ports.retain(|port| hca.is_none_or(|hca| port.hca == hca));
     let Some(first_hca) = ports.first().map(|port| port.hca.clone()) else {
@@ -160,12 +226,23 @@ pub(super) fn usable(
     if let Some(requested) = port.filter(|_| ports.is_empty()) {
         return Err(DeviceError::UnknownPort { hca: first_hca, requested, known });
     }
-    let first = ports.first().and_then(UmadPort::problem);
-    ports.retain(|port| port.problem().is_none());
-    match first {
-        Some(error) if ports.is_empty() => Err(error),
-        _ => Ok(ports),
+    let mut left_out = Vec::new();
+    let mut is_suitable = |port: &UmadPort| {
+        let why = unsuitable(&port.hca).filter(|_| hca.is_none());
+        left_out.extend(why.map(|why| format!("{}: {why}", port.hca)));
+        why.is_none()
+    };
+    let (mut usable, others): (Vec<_>, Vec<_>) =
+        ports.into_iter().partition(|port| port.problem().is_none());
+    // What is unsuitable may be slow to find out, so only those are asked that matter.
+    usable.retain(&mut is_suitable);
+    usable.sort_by_key(|port| !port.is_active());
+    if !usable.is_empty() {
+        return Ok(usable);
     }
+    let problem = others.into_iter().filter(&mut is_suitable).find_map(|port| port.problem());
+    left_out.sort_unstable();
+    Err(problem.unwrap_or_else(|| DeviceError::Unsuitable { hcas: list(left_out) }))
 }
 
 #[cfg(test)]
@@ -178,6 +255,7 @@ mod tests {
             port: number,
             device: "/dev/infiniband/umad0".into(),
             link_layer: Some(layer.into()),
+            state: Some("4: ACTIVE".into()),
             physical_state: Some(state.into()),
         }
     }
@@ -195,7 +273,7 @@ mod tests {
         hca: Option<&str>,
         number: Option<u8>,
     ) -> Result<(String, u8), String> {
-        usable(all, Path::new("/sys"), hca, number)
+        usable(all, Path::new("/nowhere"), hca, number, &|_| None)
             .map(|ports| (ports[0].hca.clone(), ports[0].port))
             .map_err(|error| error.to_string())
     }
@@ -207,9 +285,71 @@ mod tests {
     }
 
     #[test]
+    fn active_port_is_chosen_before_one_in_init() {
+        let init =
+            |hca| UmadPort { state: Some("2: INIT".into()), ..port(hca, 1, "", "5: LinkUp") };
+        let active = port("mlx5_1", 1, "InfiniBand", "5: LinkUp");
+        let all = || vec![init("mlx5_0"), active.clone(), init("mlx5_2")];
+        assert_eq!(chosen(all(), None, None), Ok(("mlx5_1".into(), 1)));
+        assert_eq!(chosen(all(), Some("mlx5_2"), None), Ok(("mlx5_2".into(), 1)));
+        assert_eq!(chosen(vec![init("mlx5_2"), init("mlx5_3")], None, None).unwrap().0, "mlx5_2");
+    }
+
+    #[test]
+    fn unsuitable_hca_is_chosen_only_by_name() {
+        let all =
+            || ["mlx5_0", "mlx5_1", "mlx5_2"].map(|hca| port(hca, 1, "InfiniBand", "5: LinkUp"));
+        let choose = |hca: Option<&str>, suitable: &str| {
+            let unsuitable = |hca: &str| match hca {
+                _ if hca == suitable => None,
+                "mlx5_0" => Some(Unsuitable::NvlinkBridge),
+                _ => Some(Unsuitable::Excluded),
+            };
+            usable(all().into(), Path::new("/nowhere"), hca, None, &unsuitable)
+                .map(|ports| ports[0].hca.clone())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(choose(None, "mlx5_2"), Ok("mlx5_2".into()));
+        assert_eq!(choose(Some("mlx5_0"), "mlx5_2"), Ok("mlx5_0".into()));
+        let error = choose(None, "").unwrap_err();
+        for says in [
+            "mlx5_0: the bridge of an NVSwitch",
+            "mlx5_1: excluded by --host.device-exclude",
+            "--fabric.hca",
+            "--no-collector.fabric",
+        ] {
+            assert!(error.contains(says) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_umad_the_error_says_which_devices_there_are() {
+        let root = tempfile::tempdir().unwrap();
+        let device = |hca: &str, layer: &str| {
+            let port = root.path().join("class/infiniband").join(hca).join("ports/1");
+            std::fs::create_dir_all(&port).unwrap();
+            std::fs::write(port.join("link_layer"), layer).unwrap();
+        };
+        let error = || usable(vec![], root.path(), None, None, &|_| None).unwrap_err().to_string();
+        let contains = |error: &str, parts: [&str; 2]| {
+            assert!(
+                parts.iter().all(|part| error.contains(part)) && !error.contains('\n'),
+                "{error}"
+            );
+        };
+        contains(&error(), ["no RDMA device on this host", "load the driver"]);
+        device("mlx5_0", "Ethernet\n");
+        device("mlx5_bond_0", "Ethernet\n");
+        contains(&error(), ["only Ethernet (RoCE) devices", "--no-collector.fabric"]);
+        assert!(!error().contains("ib_umad"), "{}", error());
+        device("mlx5_1", "InfiniBand\n");
+        contains(&error(), ["InfiniBand devices mlx5_1", "modprobe ib_umad"]);
+    }
+
+    #[test]
     fn each_device_error_says_what_to_do() {
         for (all, hca, number, says) in [
-            (vec![], None, None, ["no RDMA device", "modprobe ib_umad"]),
+            (vec![], None, None, ["no RDMA device", "load the driver"]),
             (mixed(), Some("mlx9"), None, ["\"mlx9\"", "mlx5_0, mlx5_1"]),
             (mixed(), Some("mlx5_1"), Some(3), ["no port 3", "1, 2"]),
             (mixed(), Some("mlx5_0"), None, ["Ethernet", "--no-collector.fabric"]),
@@ -238,7 +378,12 @@ mod tests {
 
     #[test]
     fn missing_link_layer_and_state_are_accepted() {
-        let old = UmadPort { link_layer: None, physical_state: None, ..port("mthca0", 1, "", "") };
+        let old = UmadPort {
+            link_layer: None,
+            state: None,
+            physical_state: None,
+            ..port("mthca0", 1, "", "")
+        };
         assert!(chosen(vec![old], None, None).is_ok());
     }
 
@@ -256,6 +401,7 @@ mod tests {
         file("infiniband_mad/umad4/port", "not a number\n");
         file("infiniband_mad/abi_version", "5\n");
         file("infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+        file("infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
         file("infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n");
         let found = UmadPort::all(root.path());
         assert_eq!(

@@ -7,7 +7,7 @@ mod device;
 mod partition;
 mod sys;
 
-pub use device::{DeviceError, UmadPort};
+pub use device::{DeviceError, UmadPort, Unsuitable};
 
 use std::io;
 use std::ops::Range;
@@ -68,16 +68,18 @@ pub struct Umad {
 }
 
 impl Umad {
-    /// Opens the named port, else the first usable one, with the P_Key for GMPs.
+    /// Opens the named port, else the first usable one, with the P_Key for GMPs. An HCA that is `unsuitable` is opened
+    /// only by its name.
     pub fn open_first(
         sysfs: &Path,
         hca: Option<&str>,
         port: Option<PortNumber>,
         p_key: Option<PKey>,
         clock: Clock,
+        unsuitable: &dyn Fn(&str) -> Option<Unsuitable>,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
-        for port in device::usable(UmadPort::all(sysfs), sysfs, hca, port)? {
+        for port in device::usable(UmadPort::all(sysfs), sysfs, hca, port, unsuitable)? {
             match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may support it.

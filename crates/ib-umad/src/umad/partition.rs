@@ -146,6 +146,7 @@ mod tests {
             port: 1,
             device: "/dev/infiniband/umad0".into(),
             link_layer: None,
+            state: None,
             physical_state: None,
         }
     }
