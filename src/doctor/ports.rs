@@ -473,10 +473,4 @@ mod tests {
         let host = host(PortKind::Restricted, state::ACTIVE, physical::LINK_UP, "InfiniBand");
         assert_eq!(check(&host).last().unwrap().level, Level::Ok);
     }
-
-    #[test]
-    fn representor_needs_no_address() {
-        let host = host(PortKind::Representor, state::ACTIVE, physical::LINK_UP, "Ethernet");
-        assert_eq!(check(&host).len(), 2);
-    }
 }

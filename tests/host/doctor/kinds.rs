@@ -70,6 +70,21 @@ fn planes_and_second_functions_refer_to_their_adapter() {
     assert_eq!(found.troubles().len(), 2, "once for the adapter: {:#}", found.json);
 }
 
+#[test]
+fn representor_needs_no_address() {
+    let port = |name: &str| {
+        Device::irdma("mlx5_0")
+            .file("ports/1/gid_attrs/types/0", "IB/RoCE v1")
+            .file("ports/1/gids/0", "fe80:0000:0000:0000:6a05:caff:fe12:3456")
+            .netdev(Netdev::ethernet("rep0").file("phys_port_name", name))
+            .gid_on(1, "rep0")
+    };
+    let troubles =
+        |name| TestHost::with([port(name)]).report(&["--no-collector.fabric"]).troubles();
+    assert_eq!(troubles("pf0vf3"), [""; 0]);
+    assert_eq!(troubles("p0"), ["ports: mlx5_0 port 1 GIDs"]);
+}
+
 /// An adapter with two functions whose ports one device serves in a bond.
 fn lag(name: &str, slaves: &[Netdev]) -> TestHost {
     let device = Device::mlx5_bond(name, 8)
