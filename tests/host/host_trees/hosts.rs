@@ -33,6 +33,7 @@ fn host_with_eight_ndr_hcas() {
             labels(&metrics, "infiniband_device_port_info", &of),
             pairs(&[
                 ("guid", &guid),
+                ("kind", "physical"),
                 ("lid", &(0x100 + index).to_string()),
                 ("link_layer", "InfiniBand"),
                 ("sm_lid", "1"),
@@ -49,6 +50,7 @@ fn host_with_eight_ndr_hcas() {
                 ("guid", &guid),
                 ("hardware", "0"),
                 ("hca_type", "MT4129"),
+                ("kind", "physical"),
                 ("node", &format!("node-1 {device}")),
                 ("node_type", "ca"),
                 ("system_guid", &guid),
@@ -77,6 +79,7 @@ fn host_with_eight_ndr_hcas() {
         labels(&metrics, "infiniband_device_port_info", &of),
         pairs(&[
             ("guid", "0x0c42a10300b70008"),
+            ("kind", "physical"),
             ("link_layer", "Ethernet"),
             ("speed", "HDR"),
             ("width", "2x"),
@@ -148,6 +151,7 @@ fn old_kernel_without_link_layer_and_hw_counters() {
         labels(&metrics, "infiniband_device_port_info", &[("port", "1")]),
         pairs(&[
             ("guid", "0x0002c90200201234"),
+            ("kind", "physical"),
             ("lid", "33"),
             ("sm_lid", "1"),
             ("speed", "DDR"),
@@ -193,6 +197,7 @@ fn device_without_counters_is_exported() {
         labels(&metrics, "infiniband_device_info", &[("device", "siw0")]),
         pairs(&[
             ("guid", "0x020000fffe000001"),
+            ("kind", "software"),
             ("node", "Software iWARP stack"),
             ("node_type", "rnic"),
             ("system_guid", "0x020000fffe000001"),

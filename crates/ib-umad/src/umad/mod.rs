@@ -4,10 +4,12 @@
 //! (include/uapi/rdma/ib_user_mad.h).
 
 mod device;
+mod error;
 mod partition;
 mod sys;
 
-pub use device::{DeviceError, UmadPort, Unsuitable};
+pub use device::UmadPort;
+pub use error::{DeviceError, Unsuitable};
 
 use std::io;
 use std::ops::Range;

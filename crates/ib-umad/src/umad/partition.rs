@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use ib_mad::p_key::PKey;
 
-use super::device::{self, DeviceError, UmadPort};
+use super::device::{self, UmadPort};
+use super::error::DeviceError;
 use super::{HeaderFormat, sys};
 
 /// More entries than any P_Key table has: devices have at most 128.

@@ -44,9 +44,8 @@ pub(super) struct Slot {
     running: Option<Running>,
     /// The files whose reads have not returned, each with the watch of the reader that was left to it.
     blocked: Vec<(Arc<FileWatch>, PathBuf)>,
-    /// What the last read gave, until it is published, or until the next one if that may be late.
+    /// What the last read gave, with its time; nothing once the device hangs.
     latest: Option<Device>,
-    has_been_read: bool,
     pace: Pace,
     is_hanging: bool,
     /// The reader must read all that it has cached, once it is back.
@@ -81,7 +80,6 @@ impl Slot {
             running: None,
             blocked: Vec::new(),
             latest: None,
-            has_been_read: false,
             pace: Pace::Quick,
             is_hanging: false,
             must_refresh: false,
@@ -179,7 +177,7 @@ impl Slot {
         let identity = reader.device.clone();
         self.device = Device { kind: device.kind, ..identity };
         (self.running, self.reader) = (None, Some(reader));
-        (self.latest, self.has_been_read) = (Some(device), true);
+        self.latest = Some(device);
     }
 
     fn set_slow(&mut self, took: Duration) {
@@ -250,15 +248,8 @@ impl Slot {
         if self.is_hanging {
             self.latest = None;
         }
-        // The next read may be late, or be of a file that blocked.
-        let may_be_late = self.pace != Pace::Quick
-            || self.running.is_some()
-            || self.reader.as_ref().is_some_and(|reader| !reader.watch.skipped().is_empty());
-        let latest = if may_be_late { self.latest.clone() } else { self.latest.take() };
-        latest.unwrap_or_else(|| Device {
-            is_readable: self.has_been_read && !self.is_hanging,
-            ..self.device.clone()
-        })
+        // Kept, for the next read may be late.
+        self.latest.clone().unwrap_or_else(|| Device { is_readable: false, ..self.device.clone() })
     }
 
     fn hangs(&self, now: Moment) -> bool {

@@ -133,8 +133,8 @@ impl Directory {
 }
 
 /// The number of links of a directory, one for each directory in it, and when it was modified. The kernel counts the
-/// links of a directory of sysfs, but does not always update its time (fs/kernfs/inode.c: `kernfs_refresh_inode`); other
-/// file systems do not always count the links.
+/// links of a directory of sysfs, but does not always update its time (fs/kernfs/inode.c: `kernfs_refresh_inode`);
+/// other file systems do not always count the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     links: i128,
