@@ -226,7 +226,7 @@ struct CheckedHost {
 
 impl CheckedHost {
     /// Reads the devices of the host, except those that the settings exclude: they may be known to hang. A device
-    /// that hangs is abandoned after two seconds.
+    /// that hangs is abandoned after 5 s, a file that hangs after 2 s.
     fn read(options: DoctorOptions) -> Self {
         let Settings { host, sysfs, .. } = &options.settings;
         let filter = host.as_ref().map(|host| host.filter.clone()).unwrap_or_default();
