@@ -39,9 +39,11 @@ pub(crate) fn link_errors(
     let timeline = Timeline::read(sql, fabric, first, last)?;
     // What counters that fell had counted is not known; they may have been saturated.
     let mut resets_of_nodes: HashMap<u32, i64> = HashMap::new();
-    for (port, node, at) in
+    for (port, node, at, is_repeated) in
         sql.events_of_kind(fabric, EventKind::CounterReset.label(), first, to)?
     {
+        // Resets after it have no events.
+        let at = if is_repeated { last } else { at };
         if let Some(port) = port {
             let port = ports.entry(port).or_default();
             port.since = port.since.max(Some(at));

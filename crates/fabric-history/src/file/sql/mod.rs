@@ -118,8 +118,8 @@ statements! {
 
     /// The ports or nodes of a fabric with events of a kind in a time range, and when these were.
     events_of_kind(fabric: i64, kind: &str, from: i64, to: i64)
-        -> rows Vec<(Option<u32>, Option<u32>, i64)>:
-        "SELECT port, node, at FROM events WHERE fabric = ?1 AND kind = ?2 AND at BETWEEN ?3 AND ?4";
+        -> rows Vec<(Option<u32>, Option<u32>, i64, bool)>:
+        "SELECT port, node, at, detail IS NOT NULL FROM events WHERE fabric = ?1 AND kind = ?2 AND at BETWEEN ?3 AND ?4";
 
     /// Whether there is a sweep before a moment that is in no hour.
     has_undigested_sweep_before(fabric: i64, began: i64) -> exists bool:

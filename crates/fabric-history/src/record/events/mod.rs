@@ -19,9 +19,9 @@ use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot, change};
 use ib_health::Assessment;
 use ib_health::congestion::GRACE;
-use ib_mad::{Moment, label};
+use ib_mad::{Guid, Moment, label};
 
-use ports::{LastLink, LastPort, OpenCongestion};
+use ports::{LastLink, LastPort, OpenCongestion, RepeatedResets};
 pub(super) use ports::{active_rate, rate_change};
 
 /// Compares each observation of a fabric with the state at the one before.
@@ -42,6 +42,8 @@ pub struct EventDetector {
     /// The start of the latest sweep: a port event publishes the same sweep again.
     last_sweep: Option<Moment>,
     congestions: BTreeMap<End, OpenCongestion>,
+    /// By node.
+    resets: BTreeMap<Guid, RepeatedResets>,
     /// Where cables and modules were seen.
     pub(super) places: ModulePlaces,
     /// What devices reported until then was handled.

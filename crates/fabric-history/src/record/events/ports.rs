@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -199,6 +199,16 @@ impl LastPort {
     }
 }
 
+/// After a time without resets of a node the next one is an event again.
+const RESETS_APART: Duration = Duration::from_secs(3600);
+
+/// Resets of a node's ports, none of which was long after the one before: those of a tool that clears again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RepeatedResets {
+    times: u32,
+    last: Moment,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct OpenCongestion {
     place: String,
@@ -206,7 +216,7 @@ pub(super) struct OpenCongestion {
 }
 
 impl EventDetector {
-    /// Resets and saturation. Resets of several ports of a node are one event.
+    /// Resets and saturation. Resets of several ports of a node are one event, and so are repeated resets after the first.
     pub(super) fn update_ports(&mut self, sweep: &mut Sweep) {
         let fabric = Arc::clone(&self.fabric);
         let (assessment, ended) = (sweep.assessment, sweep.snapshot.ended);
@@ -228,19 +238,38 @@ impl EventDetector {
                 sweep.push(EventKind::CounterSaturated, about, place, text, ended);
             }
         }
+        self.resets.retain(|_, resets| ended.since(resets.last) <= RESETS_APART);
         for (guid, ports) in reset {
+            let resets =
+                self.resets.entry(guid).or_insert(RepeatedResets { times: 0, last: ended });
+            let since = ended.since(std::mem::replace(&mut resets.last, ended));
+            resets.times = resets.times.saturating_add(1);
+            if resets.times > 2 {
+                continue;
+            }
+            let again = if resets.times == 2 {
+                let (since, apart) = (evidence::duration(since), evidence::duration(RESETS_APART));
+                format!(
+                    " again after {since}; no more of these are reported until none is seen for {apart}"
+                )
+            } else {
+                String::new()
+            };
             let (about, place, text) = match *ports {
                 [] => continue,
                 [port] => {
                     let place = port_label(sweep.snapshot, port);
-                    (fabric.end(port).into(), place, "counters were cleared or reset".into())
+                    (fabric.end(port).into(), place, "counters were cleared or reset".to_owned())
                 }
                 [first, ..] => {
                     let text = format!("counters of {} ports were cleared or reset", ports.len());
                     (About::Node(guid), fabric.node_of(first).name.clone(), text)
                 }
             };
-            sweep.push(EventKind::CounterReset, about, place, text, ended);
+            sweep.push(EventKind::CounterReset, about, place, text + &again, ended);
+            if let Some(event) = sweep.events.last_mut().filter(|_| resets.times == 2) {
+                event.detail = json!({ "repeated": true });
+            }
         }
     }
 

@@ -294,9 +294,34 @@ fn resets_of_one_node_are_one_event() {
         sim.observation.assessment.ports[place].counters.resets += 1;
     }
     assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports were cleared or reset"]);
-    sim.observation.assessment.ports[1].counters.resets += 1;
+    // That of another node.
+    sim.observation.assessment.ports[3].counters.resets += 1;
     assert_eq!(sim.sweep(), ["counter_reset: counters were cleared or reset"]);
     assert_eq!(sim.sweep(), NONE);
+}
+
+#[test]
+fn repeated_resets_are_reported_once() {
+    let mut sim = Simulation::new();
+    let reset = "counter_reset: counters of 3 ports were cleared or reset";
+    let again =
+        format!("{reset} again after 15s; no more of these are reported until none is seen for 1h");
+    let mut clear = |pause: u32| {
+        let quiet = (1..pause).flat_map(|_| sim.sweep()).collect::<Vec<_>>();
+        assert_eq!(quiet, NONE);
+        for place in 0..3 {
+            sim.observation.assessment.ports[place].counters.resets += 1;
+        }
+        sim.sweep()
+    };
+    assert_eq!(clear(1), [reset]);
+    assert_eq!(clear(1), [again]);
+    for _ in 0..1000 {
+        assert_eq!(clear(1), NONE);
+    }
+    // An hour has 240 sweeps.
+    assert_eq!(clear(240), NONE);
+    assert_eq!(clear(241), [reset]);
 }
 
 #[test]
