@@ -1,12 +1,13 @@
 //! What the evaluation of a sweep returns: immutable, beside the snapshot of totals.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ib_fabric::PortIndex;
 use ib_fabric::topology::Link;
-use ib_mad::Moment;
 use ib_mad::counter::COUNT;
 use ib_mad::reading::CounterSet;
+use ib_mad::Moment;
 
 use super::bit_errors::BitErrors;
 use super::congestion::{Region, Role, Wait};
@@ -36,6 +37,8 @@ pub struct PortAssessment {
     pub bit_errors: BitErrors,
     /// How long it had to wait before it could send.
     pub wait: Option<Wait>,
+    /// The time between two clears of its counters at most, while a tool clears them again and again.
+    pub cleared_every: Option<Duration>,
     /// What it sent since the reading before.
     pub tx: Option<Flow>,
     /// What it received since then.

@@ -1,7 +1,8 @@
 //! Bit error ratios (BER): which share of the bits that a port receives is wrong, and which share may be.
 //!
 //! A ratio is measured over windows. The shortest one with enough evidence decides: a link that is grossly
-//! bad shows it within a minute, one at its limit once it had time for an error or two.
+//! bad shows it within a minute, one at its limit once it had time for an error or two. The time of a window is that in
+//! which errors were counted: while a tool clears the counters, that is less than has passed (`clears`).
 
 use std::time::Duration;
 
@@ -232,7 +233,7 @@ impl BerWindows {
         self.long.keep_latest(at);
     }
 
-    /// Adds the errors since the last reading, and compares with the limit.
+    /// Adds the errors since the last reading, and compares with the limit. `at` is in observed time.
     pub fn add(&mut self, at: Tick, errors: u64, incoming: Incoming) -> BitErrors {
         let Incoming { bits_per_second, confidence, .. } = incoming;
         let limit = incoming.limits.symbol;
@@ -282,7 +283,7 @@ impl Now {
         let expected = seconds * rate;
         let [bad, watch] = confidence.odds();
         // If a burst cannot be told apart it may be one: that is not certain.
-        let is_sparse = kept.is_sparse(at);
+        let (is_sparse, tells_bursts) = (kept.is_sparse(at), kept.tells_bursts());
         kept.record(at, counted);
         let is_enough = expected >= ENOUGH;
         let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
@@ -306,11 +307,16 @@ impl Now {
             return (all, BitErrorLevel::Over, all);
         }
         let may_exceed = is_sparse && errors as f32 > exceptional(expected, bad);
-        if may_exceed || steady as f32 > exceptional(expected / 2.0, watch) {
-            (all, BitErrorLevel::Raised, all)
+        let raised = exceptional(expected / 2.0, watch);
+        let level = if may_exceed || steady as f32 > raised {
+            BitErrorLevel::Raised
+        } else if !tells_bursts && errors as f32 > raised {
+            // All of them may be bursts, or none.
+            BitErrorLevel::Unknown
         } else {
-            (all, fine, all)
-        }
+            fine
+        };
+        (all, level, all)
     }
 }
 

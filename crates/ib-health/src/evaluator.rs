@@ -198,6 +198,7 @@ impl LinkEvaluator {
                     tracker.totals.raise(reading, replica, fastest);
                 }
                 found.bit_errors = bit_errors;
+                found.cleared_every = tracker.clears.every(&growth);
                 let rate = status.and_then(|status| status.width.zip(status.speed));
                 if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {
                     let tick = snapshot.ticks[fabric.port(port).node.0 as usize];

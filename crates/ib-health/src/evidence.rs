@@ -185,12 +185,24 @@ impl<'a> Evidence<'a> {
             let (measured, limit) = (errors.decided_by.filter(|_| is_raised)?, errors.limit);
             let time = duration(measured.span());
             let counted = format!("{} in {time}", label::plural(measured.errors, "symbol error"));
-            Some(match errors.ratio_of(measured) {
-                Some(ratio) => {
-                    format!("receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
-                }
-                None => format!("receives {counted} (limit: symbol BER {limit:e})"),
-            })
+            Some(
+                match errors.ratio_of(measured) {
+                    Some(ratio) => {
+                        format!("receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
+                    }
+                    None => format!("receives {counted} (limit: symbol BER {limit:e})"),
+                } + &self.clears(port),
+            )
+        })
+    }
+
+    /// That a tool clears the counters of a port again and again.
+    fn clears(&self, port: PortIndex) -> String {
+        let every = self.port(port).and_then(|found| found.cleared_every).map(duration);
+        every.map_or_else(String::new, |every| {
+            format!(
+                "; a tool clears these counters every {every} or more often, so the time is estimated"
+            )
         })
     }
 
@@ -264,8 +276,10 @@ impl<'a> Evidence<'a> {
             } else {
                 String::new()
             };
-            (ratio > limit)
-                .then(|| format!("receives pre-FEC BER {ratio:.1e} (limit {limit:e}){lane}{when}"))
+            let clears = self.clears(port);
+            (ratio > limit).then(|| {
+                format!("receives pre-FEC BER {ratio:.1e} (limit {limit:e}){lane}{when}{clears}")
+            })
         })
     }
 
@@ -413,13 +427,16 @@ impl<'a> Evidence<'a> {
         let (port, least) = unknown.min_by_key(|(_, errors)| span(errors))?;
         let observed = span(least).filter(|span| !span.is_zero()).map(duration)?;
         let takes = 2.5 / (least.limit * least.bits_per_second);
+        let clears = self.clears(port);
         let observed = format!("{} was observed for {observed}", self.name(port));
-        Some(match Duration::try_from_secs_f32(takes) {
-            Ok(takes) => {
-                format!("{observed}; proving a BER below the limit takes {}", duration(takes))
-            }
-            Err(_) => observed,
-        })
+        Some(
+            match Duration::try_from_secs_f32(takes) {
+                Ok(takes) => {
+                    format!("{observed}; proving a BER below the limit takes {}", duration(takes))
+                }
+                Err(_) => observed,
+            } + &clears,
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod assessment;
 pub mod bit_errors;
+mod clears;
 pub mod congestion;
 mod evaluator;
 pub mod evidence;

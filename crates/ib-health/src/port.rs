@@ -10,10 +10,11 @@ use super::assessment::CounterStatus;
 use super::bit_errors::{
     self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer,
 };
-use super::recorded::lost_data;
+use super::clears::Clears;
+use super::recorded::{LOST_DATA, lost_data};
 use super::reported::{RawErrors, Reported};
 use super::totals::{Growth, PortTotals};
-use super::window::{Busiest, LoadCorrelation, Recent};
+use super::window::{Busiest, LoadCorrelation, Recent, Tick};
 
 /// The period of [`ReceivedSums`]: the shorter window that UFM has, of 12 and 125 minutes.
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
@@ -101,6 +102,10 @@ pub struct PortTracker {
     pub incoming: Option<Incoming>,
     /// Errors before this second are due to training.
     quiet_until: u32,
+    /// When another tool cleared its counters.
+    pub clears: Clears,
+    /// The time that clears hid so far: the windows of bit errors advance without it.
+    unobserved: Duration,
 }
 
 impl PortTracker {
@@ -117,6 +122,7 @@ impl PortTracker {
         let was_full = self.is_full(Counter::FecCorrectedSymbols);
         let growth = self.totals.update_in_place(reading, fastest);
         self.missed = 0;
+        self.clears.record(&growth, |counter| self.totals.before(&growth, counter));
         self.advance_periods(growth.at);
         let rate = |it: Incoming| (it.bits_per_second, it.lanes);
         if incoming.map(rate) != self.incoming.map(rate) {
@@ -179,13 +185,20 @@ impl PortTracker {
             self.ber = BerWindows::default();
             return unknown;
         }
-        let errors = lost_data(|counter| growth.get(counter));
+        // The better of the two counts decides, and how long it counted.
+        let counts = LOST_DATA.into_iter().filter(|counter| growth.get(*counter).is_some());
+        let observed = counts.map(|counter| self.clears.observed(growth, counter));
+        let hidden = 1.0 - observed.reduce(f32::max).unwrap_or(1.0);
+        let hidden = Duration::try_from_secs_f64(growth.seconds * f64::from(hidden));
+        self.unobserved += hidden.unwrap_or_default();
+        let errors = lost_data(|counter| self.counted(growth, counter));
         if errors.is_none() && growth.rejected.contains(Counter::SymbolErrors) {
             // The errors since the latest accepted value are in the growth of the next one.
             return unknown;
         }
         let errors = errors.unwrap_or(0);
-        self.ber.add(growth.at.into(), errors, incoming)
+        let at = Tick::from(growth.at).before(self.unobserved);
+        self.ber.add(at, errors, incoming)
     }
 
     /// Replaces the windows, and the errors found in them. Returns these with what else is known.
@@ -232,12 +245,12 @@ impl PortTracker {
     /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR link fills
     /// it in minutes, a good one in days. From then on nothing is measured, and the last known ratio stays.
     fn record_pre_fec(&mut self, growth: &Growth, incoming: Incoming, was_full: bool) {
-        let Some(corrected) = growth.timed(Counter::FecCorrectedSymbols).filter(|_| !was_full)
-        else {
-            return;
-        };
+        let corrected = Counter::FecCorrectedSymbols;
+        let timed = growth.timed(corrected).filter(|_| !was_full);
+        let Some(corrected) = timed.and(self.counted(growth, corrected)) else { return };
         self.corrected.current.symbols += corrected as f32;
-        self.corrected.current.seconds += growth.seconds as f32;
+        let observed = self.clears.observed(growth, Counter::FecCorrectedSymbols);
+        self.corrected.current.seconds += growth.seconds as f32 * observed;
         let symbols = self.corrected.sum(|it| it.symbols);
         let bits = incoming.bits_per_second * self.corrected.sum(|it| it.seconds);
         let Some(limit) = incoming.limits.pre_fec.filter(|_| bits > 0.0) else { return };
@@ -270,6 +283,13 @@ impl PortTracker {
         if let Some(until) = training_until {
             self.quiet_until = until.whole_seconds();
         }
+    }
+
+    /// What a counter counted in the time that it observed.
+    fn counted(&self, growth: &Growth, counter: Counter) -> Option<u64> {
+        let by = growth.get(counter)?;
+        let is_cleared = self.clears.is_cleared(growth, counter);
+        Some(if is_cleared { self.totals.shown(counter) } else { by })
     }
 
     fn advance_periods(&mut self, at: Moment) {

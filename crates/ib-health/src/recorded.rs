@@ -87,11 +87,13 @@ pub(super) fn before(ports: &[PortTracker]) -> Vec<Compared> {
     ports.iter().map(of_port).collect()
 }
 
+/// The counters of lost data.
+pub(crate) const LOST_DATA: [Counter; 2] = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
+
 /// The errors that a port counted, from the increases of SymbolErrorCounter and of uncorrectable FEC blocks. With error
 /// correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
 pub fn lost_data(by: impl Fn(Counter) -> Option<u64>) -> Option<u64> {
-    let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
-    lost.into_iter().filter_map(by).max()
+    LOST_DATA.into_iter().filter_map(by).max()
 }
 
 /// Windows of ports without errors, which are the same for most ports: the key of each, and what was found.

@@ -83,6 +83,8 @@ pub struct Growth {
     pub seconds: f64,
     /// At least one counter decreased.
     pub reset: bool,
+    /// Those that did.
+    pub fell: CounterSet,
     known: CounterSet,
     /// Counters with a value in the reading before, so that they grew within `seconds`.
     timed: CounterSet,
@@ -153,8 +155,16 @@ impl PortTotals {
         let timed = std::mem::take(&mut self.latest);
         let none = CounterSet::default();
         let by = [0; COUNT];
-        let mut growth =
-            Growth { at, seconds, reset: false, known: none, timed, rejected: none, by };
+        let mut growth = Growth {
+            at,
+            seconds,
+            reset: false,
+            fell: none,
+            known: none,
+            timed,
+            rejected: none,
+            by,
+        };
         if self.seen.is_empty() {
             self.began = at;
         }
@@ -218,6 +228,7 @@ impl PortTotals {
                     self.add_reset(index, last);
                 }
                 growth.reset |= fell;
+                growth.fell.set(counter, fell);
                 growth.by[index] = if fell { raw } else { raw - last };
                 growth.known.set(counter, self.seen.contains(counter));
             }
@@ -347,6 +358,16 @@ impl PortTotals {
     /// A counter's total, if it was ever read in this run.
     pub fn total(&self, counter: Counter) -> Option<u64> {
         self.seen.contains(counter).then(|| self.sum(counter as usize))
+    }
+
+    /// What a counter shows.
+    pub(crate) fn shown(&self, counter: Counter) -> u64 {
+        self.raws[counter as usize]
+    }
+
+    /// What a counter showed before it grew.
+    pub(crate) fn before(&self, growth: &Growth, counter: Counter) -> u64 {
+        self.raws[counter as usize].saturating_sub(growth.by[counter as usize])
     }
 
     /// What the traffic counters show, together: it falls if the device resets.

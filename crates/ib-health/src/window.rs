@@ -80,6 +80,11 @@ impl<const LENGTH: u32, const POINTS: usize> SlidingWindow<LENGTH, POINTS> {
         Some((value.wrapping_sub(*before), at.seconds_since(*since)))
     }
 
+    /// Whether it has three intervals until now, by which bursts are told apart. It may not have been recorded now.
+    pub fn tells_bursts(&self) -> bool {
+        self.len >= 3
+    }
+
     /// Whether it has too few readings to tell bursts apart although the time would suffice: there may be hours
     /// between dumps.
     pub fn is_sparse(&self, at: Tick) -> bool {

@@ -1,3 +1,5 @@
+mod cleared;
+
 use std::time::{Duration, SystemTime};
 
 use super::*;

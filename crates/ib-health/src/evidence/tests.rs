@@ -169,6 +169,17 @@ fn congestion_roots_and_victims() {
 }
 
 #[test]
+fn clears_are_said_where_they_make_a_ratio_an_estimate() {
+    let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
+        let leaf = &mut assessment.ports[leaf.0 as usize];
+        leaf.bit_errors = over(432);
+        leaf.cleared_every = Some(Duration::from_secs(6));
+    });
+    let clears = "; a tool clears these counters every 6s or more often, so the time is estimated";
+    assert!(text.ends_with(clears), "{text}");
+}
+
+#[test]
 fn inactive_discards_are_not_congestion_discards() {
     use Counter::{XmitDiscards, XmitHoqLimitDiscards, XmitInactiveDiscards};
     let wait = Some(Wait { share: 0.25, tick_told: true });

@@ -1,0 +1,120 @@
+//! Counters that another tool clears.
+
+use super::*;
+use crate::assessment::PortAssessment;
+use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors};
+use ib_fabric::topology::End;
+
+/// Switch 1 with the hosts 2 and 3 at its ports 1 and 2; all links are 4x EDR.
+struct Leaf {
+    evaluator: LinkEvaluator,
+    fabric: Arc<Fabric>,
+}
+
+const ROOT: End = (Guid(1), 1);
+
+impl Leaf {
+    fn new() -> Leaf {
+        let nodes = vec![
+            found(1, NodeKind::Switch, 2),
+            found(2, NodeKind::Ca, 1),
+            found(3, NodeKind::Ca, 1),
+        ];
+        let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
+        let fabric = Arc::new(fabric(nodes, &links, None));
+        Leaf { evaluator: LinkEvaluator::new(LimitTable::default()), fabric }
+    }
+
+    /// A sweep of readings at one moment, in which each port shows the counters that `shown` sets.
+    fn sweep<F: Fn(End, &mut Reading<Raw>)>(
+        &mut self,
+        seconds: f64,
+        shown: F,
+    ) -> impl Fn(End) -> PortAssessment + use<F> {
+        let at = Moment::default() + Duration::from_secs_f64(1000.0 + seconds);
+        let anchor = Anchor { moment: at, wall: SystemTime::UNIX_EPOCH };
+        let mut snapshot = Snapshot::blank(Arc::clone(&self.fabric), anchor);
+        for port in self.fabric.port_indexes() {
+            let mut reading = Reading::empty(at);
+            shown(self.fabric.end(port), &mut reading);
+            snapshot.readings[port.0 as usize] = Some(reading).filter(|it| !it.is_empty());
+            let status = running(Width::X4, Speed::Edr);
+            snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
+        }
+        let (snapshot, assessment) = self.evaluator.evaluate(snapshot);
+        move |end| assessment.ports[snapshot.fabric.find(end).unwrap().0 as usize].clone()
+    }
+}
+
+#[expect(clippy::cast_sign_loss, reason = "no count is below zero")]
+fn whole(count: f64) -> u64 {
+    count as u64
+}
+
+/// When errors occur at this rate per second, at random.
+fn errors(rate: f64, seconds: f64) -> Vec<f64> {
+    let (mut seed, mut at, mut errors) = (7_u64, 0.0, Vec::new());
+    while rate > 0.0 && at < seconds {
+        // Knuth's linear congruential generator.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        at -= (1.0 - (seed >> 11) as f64 / (1_u64 << 53) as f64).ln() / rate;
+        errors.push(at);
+    }
+    errors
+}
+
+/// The errors of a link with this bit error ratio, of which a tool clears all counters, swept every so many seconds.
+fn cleared(ratio: f64, clears: f64, interval: f64, minutes: f64) -> Vec<BitErrors> {
+    let mut leaf = Leaf::new();
+    let errors = errors(ratio * 1e11, minutes * 60.0);
+    let until = |time: f64| errors.partition_point(|error| *error <= time) as u64;
+    let sweeps = whole(minutes * 60.0 / interval) as u32;
+    let found = (0..sweeps).map(|sweep| {
+        let now = f64::from(sweep) * interval + 0.3;
+        let since = (now / clears).floor() * clears;
+        let found = leaf.sweep(now, |end, reading| {
+            let errors = if end == ROOT { until(now) - until(since) } else { 0 };
+            reading.set(Counter::SymbolErrors, errors);
+            reading.set(Counter::RcvData, whole((now - since) * 1e8));
+        });
+        found(ROOT).bit_errors
+    });
+    found.collect()
+}
+
+#[test]
+fn link_is_bad_although_its_counters_are_cleared_faster_than_read() {
+    for (ratio, clears, interval) in
+        [(3e-12, 2.7, 5.0), (3e-12, 2.7, 15.0), (4e-13, 2.7, 5.0), (1e-12, 9.0, 15.0)]
+    {
+        let found = cleared(ratio, clears, interval, 240.0);
+        let last = found.last().unwrap();
+        let shown = last.ratio(BerWindow::Short).unwrap_or(0.0);
+        let case = format!("{ratio:e} {clears} {interval}: {:?} {shown:e}", last.level);
+        assert_eq!(last.level, BitErrorLevel::Over, "{case}");
+        // How much of each interval is observed is not known: see the module `clears`.
+        assert!((ratio / 5.0..ratio * 2.0).contains(&shown), "{case}");
+    }
+}
+
+#[test]
+fn good_link_stays_good_whatever_clears_its_counters() {
+    for clears in [2.7, 4.9, 6.0, 9.0, 14.0, 60.0, 600.0] {
+        // A third of the limit.
+        let found = cleared(3e-14, clears, 5.0, 240.0);
+        let worst = found.iter().map(|found| found.level).max().unwrap();
+        assert!(worst <= BitErrorLevel::Raised, "{clears}: {worst:?}");
+    }
+}
+
+#[test]
+fn rare_clears_change_nothing() {
+    let level = |ratio, clears| {
+        let found = cleared(ratio, clears, 15.0, 120.0);
+        let first = |is| found.iter().position(|found| found.level == is);
+        [BitErrorLevel::Fine, BitErrorLevel::Raised, BitErrorLevel::Over].map(first)
+    };
+    for ratio in [0.0, 3e-14, 3e-13, 3e-12] {
+        assert_eq!(level(ratio, 3600.0), level(ratio, 1e9), "{ratio:e}");
+    }
+}
