@@ -69,7 +69,7 @@ impl Between {
         let mut congestion = Congestion::default();
         congestion.update(
             fabric,
-            |port| self.waited(port),
+            |port| self.waited(port).map(|wait| wait.share),
             |port| self.used(port),
             self.later.ended,
         )

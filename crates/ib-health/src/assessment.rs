@@ -7,10 +7,10 @@ use ib_fabric::PortIndex;
 use ib_fabric::topology::Link;
 use ib_mad::counter::COUNT;
 use ib_mad::reading::CounterSet;
-use ib_mad::Moment;
+use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
-use super::congestion::{Region, Role, Wait};
+use super::congestion::{HeldWait, Region, Role, Wait};
 use super::outage::{Loss, Outages};
 use super::peers::RateReference;
 use super::verdict::{Reasons, Repair, Verdict};
@@ -35,8 +35,10 @@ pub struct PortAssessment {
     pub reset_offsets: Option<Arc<ResetOffsets>>,
     /// The errors among the bits that it received.
     pub bit_errors: BitErrors,
-    /// How long it had to wait before it could send.
+    /// How long it had to wait before it could send; `None` also while its counter is saturated, or was cleared.
     pub wait: Option<Wait>,
+    /// What its part in a congestion is inferred from while the present wait is not known.
+    pub held_wait: Option<HeldWait>,
     /// The time between two clears of its counters at most, while a tool clears them again and again.
     pub cleared_every: Option<Duration>,
     /// What it sent since the reading before.
@@ -45,6 +47,13 @@ pub struct PortAssessment {
     pub rx: Option<Flow>,
     /// Its part in a congestion.
     pub role: Option<Role>,
+}
+
+impl PortAssessment {
+    /// Whether its wait cannot be known because PortXmitWait is saturated.
+    pub fn is_wait_saturated(&self) -> bool {
+        self.counters.stuck.contains(Counter::XmitWait)
+    }
 }
 
 /// The data that a port sends, or receives.

@@ -72,10 +72,14 @@ impl LinkEvaluator {
             let recorded = std::mem::take(&mut self.recorded);
             self.resume(&recorded, &compared, &snapshot, &mut assessment);
         }
+        self.hold_waits(&snapshot, &mut assessment);
         let found = self.congestion.update(
             &fabric,
-            |port| assessment.ports[port.0 as usize].wait,
-            |port| assessment.ports[port.0 as usize].tx.map(|tx| tx.used),
+            |port| {
+                let found = &assessment.ports[port.0 as usize];
+                found.wait.map(|it| it.share).or(found.held_wait.map(|it| it.share))
+            },
+            |port| self.ports[port.0 as usize].held_use(snapshot.ended),
             snapshot.ended,
         );
         for (port, role) in found.roles {
@@ -208,8 +212,12 @@ impl LinkEvaluator {
                         let used = congestion::used(bytes, width, speed, growth.seconds)?;
                         Some(Flow { rate: (bytes as f64 / growth.seconds) as f32, used })
                     };
-                    found.wait = growth.timed(Counter::XmitWait).and_then(wait);
+                    let measured = |counter| tracker.is_measured(&growth, counter);
+                    let ticks = growth.timed(Counter::XmitWait);
+                    found.wait = ticks.filter(|_| measured(Counter::XmitWait)).and_then(wait);
                     (found.tx, found.rx) = (flow(Counter::XmitData), flow(Counter::RcvData));
+                    let used = found.tx.filter(|_| measured(Counter::XmitData)).map(|tx| tx.used);
+                    tracker.keep_sent(found.wait.map(|it| it.share), used, growth.at);
                 }
             } else {
                 tracker.missed = tracker.missed.saturating_add(1);
@@ -222,6 +230,18 @@ impl LinkEvaluator {
             self.ports[cleared.port.0 as usize].totals.on_clear(cleared.counter, cleared.last);
         }
         snapshot
+    }
+
+    /// A port whose wait is not known in this sweep is taken to wait as it did, unless its link is down.
+    fn hold_waits(&self, snapshot: &Snapshot, assessment: &mut Assessment) {
+        let is_down = |port: PortIndex| snapshot.status(port).is_some_and(|it| !it.link_up());
+        for (port, found) in snapshot.fabric.port_indexes().zip(&mut assessment.ports) {
+            let peer = snapshot.fabric.port(port).connected_peer();
+            let is_up = peer.is_some_and(|peer| !is_down(port) && !is_down(peer));
+            if found.wait.is_none() && is_up {
+                found.held_wait = self.ports[port.0 as usize].held_wait(snapshot.ended);
+            }
+        }
     }
 
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {

@@ -333,7 +333,7 @@ impl<'a> Evidence<'a> {
     fn waits(&self, victims: bool) -> Option<String> {
         self.each_named(|port| {
             let found = self.port(port)?;
-            let share = found.wait.map_or(0.0, |wait| wait.share * 100.0);
+            let waits = self.wait(found);
             let cause = match found.role? {
                 Role::Root(cause) if !victims => match cause {
                     RootCause::FullLink => "its link is fully utilized".to_owned(),
@@ -343,8 +343,23 @@ impl<'a> Evidence<'a> {
                 Role::Victim { of } if victims => format!("{} is congested", self.name(of)),
                 _ => return None,
             };
-            Some(format!("waits {share:.0}% of the time: {cause}{}", self.discards(port)))
+            Some(format!("{waits}: {cause}{}", self.discards(port)))
         })
+    }
+
+    /// How long a port waits, or waited when that was last known.
+    fn wait(&self, found: &PortAssessment) -> String {
+        let percent = |share: f32| format!("{:.0}% of the time", share * 100.0);
+        let full = found.is_wait_saturated();
+        match (found.wait, found.held_wait) {
+            (Some(wait), _) => format!("waits {}", percent(wait.share)),
+            (None, Some(held)) => {
+                let why = if full { "; PortXmitWait is saturated" } else { "" };
+                format!("waited {} (measured {} ago{why})", percent(held.share), self.ago(held.at))
+            }
+            (None, None) if full => "waits for an unknown time (PortXmitWait is saturated)".into(),
+            (None, None) => "waits for an unknown time".into(),
+        }
     }
 
     /// Packets that were discarded because they waited too long, by the limit that they exceeded, if that is

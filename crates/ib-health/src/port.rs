@@ -11,6 +11,7 @@ use super::bit_errors::{
     self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer,
 };
 use super::clears::Clears;
+use super::congestion::{GRACE, HeldWait, SATURATED_HOLD};
 use super::recorded::{LOST_DATA, lost_data};
 use super::reported::{RawErrors, Reported};
 use super::totals::{Growth, PortTotals};
@@ -106,6 +107,10 @@ pub struct PortTracker {
     pub clears: Clears,
     /// The time that clears hid so far: the windows of bit errors advance without it.
     unobserved: Duration,
+    /// The share of time that it waited when that was last known, and the second of that.
+    waited: Option<(f32, u32)>,
+    /// The same of the share of its bandwidth that it sent.
+    used: Option<(f32, u32)>,
 }
 
 impl PortTracker {
@@ -281,6 +286,7 @@ impl PortTracker {
         }
         self.level = BitErrorLevel::Unknown;
         if let Some(until) = training_until {
+            (self.waited, self.used) = (None, None);
             self.quiet_until = until.whole_seconds();
         }
     }
@@ -290,6 +296,29 @@ impl PortTracker {
         let by = growth.get(counter)?;
         let is_cleared = self.clears.is_cleared(growth, counter);
         Some(if is_cleared { self.totals.shown(counter) } else { by })
+    }
+
+    /// Whether a counter grew by what was counted since the reading before: it was not cleared, and has not filled.
+    pub fn is_measured(&self, growth: &Growth, counter: Counter) -> bool {
+        !self.is_full(counter) && self.clears.observed(growth, counter) >= 1.0
+    }
+
+    /// Keeps the shares of time that it waited and of its bandwidth that it sent, as far as they are known now.
+    pub fn keep_sent(&mut self, waited: Option<f32>, used: Option<f32>, at: Moment) {
+        let kept = |share| (share, at.whole_seconds());
+        self.waited = waited.map(kept).or(self.waited);
+        self.used = used.map(kept).or(self.used);
+    }
+
+    /// How long it waited when that was last known, unless that was too long ago.
+    pub fn held_wait(&self, now: Moment) -> Option<HeldWait> {
+        let most = if self.is_full(Counter::XmitWait) { SATURATED_HOLD } else { GRACE };
+        recent(self.waited?, most, now)
+    }
+
+    /// The share of its bandwidth that it sent when that was last known, unless that was too long ago.
+    pub fn held_use(&self, now: Moment) -> Option<f32> {
+        recent(self.used?, GRACE, now).map(|held| held.share)
     }
 
     fn advance_periods(&mut self, at: Moment) {
@@ -341,6 +370,12 @@ impl PortTracker {
         let at = Moment::default() + Duration::from_secs(at.into());
         Some(PreFecBer { ratio, limit, at, stale: self.is_pre_fec_stale(), lane })
     }
+}
+
+/// A share that was known at a second, if that is recent.
+fn recent((share, at): (f32, u32), most: Duration, now: Moment) -> Option<HeldWait> {
+    let at = Moment::default() + Duration::from_secs(at.into());
+    (now.since(at) <= most).then_some(HeldWait { share, at })
 }
 
 /// The most packets that one counted error on a link corrupts. What corrupts a packet is an error on the link, but

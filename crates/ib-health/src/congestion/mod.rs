@@ -49,6 +49,10 @@ pub const FULL: f32 = 0.9;
 /// bursts, between which they compute; some minutes are several sweeps and several rounds of most jobs.
 pub const GRACE: Duration = Duration::from_secs(300);
 
+/// How long the last known wait of a port stands for the present one while PortXmitWait is saturated. Jobs communicate in
+/// bursts, but a counter that fills does so while its port waits; the alert needs 5 minutes.
+pub const SATURATED_HOLD: Duration = Duration::from_secs(15 * 60);
+
 /// The time that a port had data to send but sent none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wait {
@@ -56,6 +60,16 @@ pub struct Wait {
     pub share: f32,
     /// Whether the device reports the length of its tick; otherwise 8 bytes at the link's rate are assumed.
     pub tick_told: bool,
+}
+
+/// The wait of a port when it was last known: PortXmitWait is saturated, was cleared since the reading before, or was not
+/// read. The port is not taken for one that does not wait, or those that wait for it would be roots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldWait {
+    /// The share of time.
+    pub share: f32,
+    /// When it was measured.
+    pub at: Moment,
 }
 
 /// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was found.
@@ -172,7 +186,7 @@ pub struct Congestion {
 impl Congestion {
     /// Finds the roots, victims and regions of a sweep that ended `at`.
     ///
-    /// `waits` returns how long a port waited ([`wait()`]), `used` the share of its bandwidth that it sent
+    /// `waits` returns the share of time that a port waited ([`wait()`]), `used` the share of its bandwidth that it sent
     /// ([`used()`]); both `None` where that is not known. Without `used` no link is full, and the ports that
     /// feed a full one are roots of unknown cause. Port 0 of a switch takes no part: it leads nowhere.
     ///
@@ -181,12 +195,12 @@ impl Congestion {
     pub fn update(
         &mut self,
         fabric: &Fabric,
-        waits: impl Fn(PortIndex) -> Option<Wait>,
+        waits: impl Fn(PortIndex) -> Option<f32>,
         used: impl Fn(PortIndex) -> Option<f32>,
         at: Moment,
     ) -> CongestionReport {
         let waiting = |port: PortIndex| {
-            let share = waits(port)?.share;
+            let share = waits(port)?;
             (share >= FLOOR && fabric.port(port).number != 0).then_some(share)
         };
         if !fabric.port_indexes().any(|port| waiting(port).is_some()) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Reason;
 use crate::bit_errors::BerWindow;
-use crate::congestion::Wait;
+use crate::congestion::{HeldWait, Wait};
 use crate::outage::Downtime;
 use crate::testing::*;
 use ib_fabric::snapshot::PortRead;
@@ -166,6 +166,29 @@ fn congestion_roots_and_victims() {
         (host.wait, host.role) = (wait, Some(Role::Victim { of }));
     });
     assert_eq!(victim, "host-a port 1 waits 25% of the time: leaf port 2 is congested");
+}
+
+#[test]
+fn wait_that_is_not_known_is_said() {
+    let root = |saturated: bool, held: Option<HeldWait>| {
+        sentence(Reason::Congested, |_, assessment, leaf, _| {
+            let leaf = &mut assessment.ports[leaf.0 as usize];
+            leaf.role = Some(Role::Root(RootCause::SlowReceiver));
+            leaf.held_wait = held;
+            leaf.counters.stuck.set(Counter::XmitWait, saturated);
+        })
+    };
+    let at = Moment::default() + Duration::from_secs(880);
+    let held = Some(HeldWait { share: 0.83, at });
+    for (saturated, held, waits) in [
+        (true, held, "waited 83% of the time (measured 2m ago; PortXmitWait is saturated)"),
+        (false, held, "waited 83% of the time (measured 2m ago)"),
+        (true, None, "waits for an unknown time (PortXmitWait is saturated)"),
+        (false, None, "waits for an unknown time"),
+    ] {
+        let expected = format!("leaf port 1 {waits}: its receiver is slow");
+        assert_eq!(root(saturated, held), expected);
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ mod trees;
 
 use std::collections::BTreeMap;
 
-use crate::congestion::Wait;
 use ib_fabric::testing::{end, fabric, found};
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, PortIndex};
@@ -111,9 +110,7 @@ impl Bench {
     }
 
     fn update(&self, congestion: &mut Congestion, at: Moment) -> CongestionReport {
-        let wait = |port: PortIndex| {
-            self.waits[port.0 as usize].map(|share| Wait { share, tick_told: true })
-        };
+        let wait = |port: PortIndex| self.waits[port.0 as usize];
         congestion.update(&self.fabric, wait, |port| self.used[port.0 as usize], at)
     }
 

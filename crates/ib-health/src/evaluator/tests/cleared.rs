@@ -1,8 +1,9 @@
-//! Counters that another tool clears.
+//! Counters that another tool clears, and PortXmitWait that is saturated.
 
 use super::*;
 use crate::assessment::PortAssessment;
 use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors};
+use crate::congestion::{Role, RootCause};
 use ib_fabric::topology::End;
 
 /// Switch 1 with the hosts 2 and 3 at its ports 1 and 2; all links are 4x EDR.
@@ -12,6 +13,7 @@ struct Leaf {
 }
 
 const ROOT: End = (Guid(1), 1);
+const SENDER: End = (Guid(3), 1);
 
 impl Leaf {
     fn new() -> Leaf {
@@ -46,9 +48,115 @@ impl Leaf {
     }
 }
 
+const FULL: u64 = u32::MAX as u64;
+
 #[expect(clippy::cast_sign_loss, reason = "no count is below zero")]
 fn whole(count: f64) -> u64 {
     count as u64
+}
+
+/// A 32-bit PortXmitWait; a tick is 8 bytes, so that 1.5625e9 of them are a second at EDR.
+fn waited(reading: &mut Reading<Raw>, seconds: f64) {
+    let ticks = whole(seconds * 1.5625e9).min(FULL);
+    reading.set(Counter::XmitWait, ticks);
+    reading.stuck.set(Counter::XmitWait, ticks == FULL);
+}
+
+#[test]
+fn saturated_wait_counter_has_no_ratio() {
+    let mut leaf = Leaf::new();
+    // It was full before the first sweep, as that of an mlx4.
+    for sweep in 0..4 {
+        let found = leaf.sweep(f64::from(sweep) * 15.0, |_, reading| waited(reading, 10.0));
+        assert_eq!(found(ROOT).wait, None, "sweep {sweep}");
+        assert!(found(ROOT).counters.stuck.contains(Counter::XmitWait));
+    }
+}
+
+#[test]
+fn wait_counter_that_fills_has_no_ratio() {
+    let mut leaf = Leaf::new();
+    let found = leaf.sweep(0.0, |_, reading| waited(reading, 1.0));
+    assert_eq!(found(ROOT).wait, None);
+    let found = leaf.sweep(15.0, |_, reading| waited(reading, 2.5));
+    assert!((found(ROOT).wait.unwrap().share - 0.1).abs() < 1e-6);
+    // It grew by a quarter of a second at least: that is no measurement.
+    let found = leaf.sweep(30.0, |_, reading| waited(reading, 10.0));
+    assert_eq!(found(ROOT).wait, None);
+}
+
+/// The hosts' link is the root of a congestion from the second sweep on: its port waits half of the time, and the other
+/// host, which sends there, a third.
+fn congested(leaf: &mut Leaf) {
+    for sweep in 0..4 {
+        let seconds = f64::from(sweep) * 0.5;
+        let found = leaf.sweep(seconds, |end, reading| growing(end, reading, seconds));
+        assert_eq!(found(ROOT).role.is_some(), sweep > 0);
+    }
+}
+
+fn growing(end: End, reading: &mut Reading<Raw>, seconds: f64) {
+    reading.set(Counter::XmitData, 1_000_000 + whole(seconds * 1e6));
+    match end {
+        ROOT => waited(reading, 0.2 + seconds / 2.0),
+        SENDER => waited(reading, 0.2 + seconds / 3.0),
+        _ => waited(reading, 0.0),
+    }
+}
+
+const SLOW: Option<Role> = Some(Role::Root(RootCause::SlowReceiver));
+
+#[test]
+fn clear_of_a_switch_makes_no_other_roots() {
+    let mut leaf = Leaf::new();
+    congested(&mut leaf);
+    for sweep in 4..8 {
+        let seconds = f64::from(sweep) * 0.5;
+        // All counters of the switch are cleared a moment before the fifth sweep, which shows next to nothing.
+        let found = leaf.sweep(seconds, |end, reading| match end.0 {
+            Guid(1) => {
+                reading.set(Counter::XmitData, whole((seconds - 1.99) * 1e6));
+                let wait = if end == ROOT { (seconds - 1.99) / 2.0 } else { 0.0 };
+                waited(reading, wait);
+            }
+            _ => growing(end, reading, seconds),
+        });
+        assert_eq!(found(ROOT).role, SLOW, "sweep {sweep}");
+        let root = leaf.fabric.find(ROOT).unwrap();
+        assert_eq!(found(SENDER).role, Some(Role::Victim { of: root }), "sweep {sweep}");
+        assert_eq!(found(ROOT).wait.is_none(), sweep == 4);
+    }
+}
+
+#[test]
+fn port_that_was_not_read_keeps_its_role() {
+    let mut leaf = Leaf::new();
+    congested(&mut leaf);
+    let found = leaf.sweep(2.0, |end, reading| {
+        if end.0 != Guid(1) {
+            growing(end, reading, 2.0);
+        }
+    });
+    assert_eq!(found(ROOT).role, SLOW);
+}
+
+#[test]
+fn saturated_root_is_held_for_a_time() {
+    let mut leaf = Leaf::new();
+    congested(&mut leaf);
+    // The sender's counter has more bits than the root's.
+    let mut role = |minutes: f64| {
+        let seconds = minutes * 60.0;
+        let found = leaf.sweep(seconds, |end, reading| match end {
+            SENDER => reading.set(Counter::XmitWait, whole(seconds * 1.5625e9 / 3.0) + FULL),
+            _ => waited(reading, if end == ROOT { 10.0 } else { 0.0 }),
+        });
+        found(ROOT).role
+    };
+    for minute in [1, 2, 5, 10, 14] {
+        assert_eq!(role(f64::from(minute)), SLOW, "minute {minute}");
+    }
+    assert_eq!(role(16.0), None);
 }
 
 /// When errors occur at this rate per second, at random.
