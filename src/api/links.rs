@@ -102,6 +102,7 @@ impl<'a> FabricView<'a> {
             counters: nonzero.collect(),
             saturated: names(assessment.counters.saturated),
             wait_ratio: wait_ratio(assessment),
+            wait_saturated: assessment.is_wait_saturated(),
         }
     }
 
@@ -396,6 +397,8 @@ mod tests {
         of_leaf.bit_errors = over(432);
         of_leaf.wait = Some(Wait { share: 0.5, tick_told: true });
         of_leaf.counters = saturated(Counter::SymbolErrors, false);
+        let of_host = &mut assessment.ports[port(&snapshot, 2, 1).0 as usize];
+        of_host.counters.stuck.insert(Counter::XmitWait);
         let link = &mut assessment.links[0];
         link.verdict = Verdict::Bad;
         link.reasons.add(Reason::InsufficientData, Verdict::Unknown);
@@ -438,6 +441,7 @@ mod tests {
         assert_eq!(leaf.counters.iter().collect::<Vec<_>>(), [(&"symbol_errors".into(), &65_535)]);
         assert_eq!(leaf.saturated, ["symbol_errors"]);
         assert_eq!((&*leaf.bit_errors.level, leaf.wait_ratio), ("over", Some(0.5)));
+        assert_eq!(bad.ends.each_ref().map(|end| end.wait_saturated), [false, true]);
         let windows: Vec<_> = leaf.bit_errors.windows.iter().map(|it| &*it.window).collect();
         assert_eq!(windows, ["12m"]);
         assert_eq!(bad.ends[1].label(), "host-a port 1");

@@ -21,7 +21,7 @@ use super::model::{
     Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, MissingDevice,
     Netdev, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
-use super::ports::{self, KINDS, name};
+use super::ports::{self, KINDS, measured_at, name};
 use super::{Fabrics, Filter, traffic};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
@@ -154,7 +154,8 @@ fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
 }
 
 fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
-    let role = view.port(waiting.root).and_then(|port| port.role);
+    let port = view.port(waiting.root);
+    let role = port.and_then(|port| port.role);
     let cause = if let Some(Role::Root(cause)) = role { cause } else { RootCause::Unknown };
     Region {
         root: name(view, waiting.root),
@@ -165,6 +166,7 @@ fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
         wait_ratio: Some(waiting.share).filter(|share| share.is_finite()),
         level: waiting.level.label().into(),
         since: view.time(waiting.since),
+        measured_at: port.and_then(|port| measured_at(view, port)),
     }
 }
 

@@ -250,6 +250,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
+        cleared_every_seconds: assessment.cleared_every.map(|every| every.as_secs_f64()),
         bit_errors: bit_errors(&assessment.bit_errors),
         pre_fec_ber: pre_fec.filter(|it| it.ratio.is_finite() && it.limit.is_finite()).map(|it| {
             PreFecBer {
@@ -279,8 +280,11 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         rx: assessment.rx.map(traffic::flow),
         learning: link.and_then(|link| learning::of_link(view, link)),
         wait_ratio: wait_ratio(assessment),
+        wait_saturated: assessment.is_wait_saturated(),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
-        congestion: assessment.role.map(|role| congestion(view, role)),
+        congestion: assessment
+            .role
+            .map(|role| congestion(view, role, measured_at(view, assessment))),
     }
 }
 
@@ -363,13 +367,15 @@ pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
     }
 }
 
-fn congestion(view: FabricView<'_>, role: Role) -> Congestion {
-    match role {
-        Role::Root(cause) => {
-            Congestion { role: "root".into(), root: None, cause: Some(cause.label().into()) }
-        }
-        Role::Victim { of: root } => {
-            Congestion { role: "victim".into(), root: Some(name(view, root)), cause: None }
-        }
-    }
+fn congestion(view: FabricView<'_>, role: Role, measured_at: Option<String>) -> Congestion {
+    let (role, root, cause) = match role {
+        Role::Root(cause) => ("root", None, Some(cause.label().into())),
+        Role::Victim { of: root } => ("victim", Some(name(view, root)), None),
+    };
+    Congestion { role: role.into(), root, cause, measured_at }
+}
+
+/// When the wait of a port was last measured, if it is not known now.
+pub(super) fn measured_at(view: FabricView<'_>, port: &PortAssessment) -> Option<String> {
+    view.time(port.held_wait?.at)
 }

@@ -116,7 +116,7 @@ fn congestion(link: &LinkRow<'_>) -> CongestionCounts {
     let of_ends = ends.filter(|port| port.role.is_some()).map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root(_)))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
-        max_wait_ratio: wait_ratio(port),
+        max_wait_ratio: wait_ratio(port).or(port.held_wait.map(|held| held.share)),
     });
     let both = of_ends.fold(CongestionCounts::default(), |sum, end| sum.and(&end));
     let roots = both.roots.min(1);

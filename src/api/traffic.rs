@@ -1,6 +1,7 @@
 //! `/api/v1/traffic`: the traffic of a fabric between its latest two sweeps, and its busiest links.
 
 use ib_fabric::PortIndex;
+use ib_health::PortAssessment;
 use ib_health::assessment::Flow as PortFlow;
 use ib_mad::node::NodeKind;
 
@@ -96,6 +97,7 @@ fn busiest(view: FabricView<'_>, most: usize, nodes: Option<&[bool]>) -> Option<
         flow: view.sent(from).map(flow).unwrap_or_default(),
         learning: link.learning(),
         wait_ratio: view.port(from).and_then(wait_ratio),
+        wait_saturated: view.port(from).is_some_and(PortAssessment::is_wait_saturated),
     };
     Some(Traffic { sent, received, busiest: busiest.into_iter().map(busy).collect() })
 }

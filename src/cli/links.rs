@@ -12,6 +12,7 @@ use ib_mad::label::{grouped, natural_key};
 
 use super::Fatal;
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
+use super::ports::wait_rank;
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -139,14 +140,14 @@ pub(super) fn key(order: LinkOrder, link: &Link) -> impl Ord {
     let most = |value: u64| Reverse(value);
     let names = (order == LinkOrder::Node).then(|| natural_key(&link.ends[0].node));
     let change = (order == LinkOrder::Change).then_some(link.last_change.as_deref());
-    let wait = || link.ends.iter().filter_map(|end| end.wait_ratio).fold(0.0, f32::max);
+    let waits = || link.ends.iter().map(|end| wait_rank(end.wait_ratio, end.wait_saturated));
     let number = match order {
         LinkOrder::Verdict | LinkOrder::Node | LinkOrder::Change => 0,
         LinkOrder::Errors => link.local_errors(),
         // Ratios are not negative, so their bits have the same order.
         LinkOrder::Ber => link.worst_ratio().to_bits(),
         LinkOrder::Flaps => link.flaps.into(),
-        LinkOrder::Wait => wait().to_bits().into(),
+        LinkOrder::Wait => waits().max().unwrap_or(0),
     };
     let port = names.is_some().then_some(link.ends[0].port);
     (names, port, Reverse(change), most(number), link.rank())

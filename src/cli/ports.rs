@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::api::model::{NodeDetail, Port, Verdicts};
 use crate::history_client::Place;
 use ib_health::Verdict;
+use ib_health::congestion::FLOOR;
 use ib_mad::label::plural;
 
 use super::links::rate;
@@ -23,8 +24,9 @@ Examples:
   fabric-exporter ports leaf-0-1/10 --url http://127.0.0.1:10315
   fabric-exporter ports 0x0002c90300000001 --verdict bad,watch
 
-WAIT is the share of time in which the port had data to send but sent none. COUNTS has the error
-counters; a + after a value means that the counter is saturated.";
+WAIT is the share of time in which the port had data to send but sent none; it is not known while
+PortXmitWait is saturated. COUNTS has the error counters; a + after a value means that the counter
+is saturated.";
 
 /// The arguments of `ports`.
 #[derive(Args, Debug)]
@@ -108,8 +110,7 @@ fn key(order: PortOrder, port: &Port) -> impl Ord + use<> {
         PortOrder::Port => (None, 0),
         PortOrder::Verdict => (port.verdict.as_ref().map(|_| verdict(port)), port.errors),
         PortOrder::Errors => (None, port.errors),
-        // Ratios are not negative, so their bits have the same order.
-        PortOrder::Wait => (None, port.wait_ratio.unwrap_or(0.0).to_bits().into()),
+        PortOrder::Wait => (None, wait_rank(port.wait_ratio, port.wait_saturated)),
     };
     (Reverse(first), port.name.port)
 }
@@ -140,7 +141,7 @@ fn row(port: &Port) -> super::table::Row {
         rate(port.width.as_deref(), port.speed.as_deref()),
         peer,
         port.errors.to_string(),
-        port.wait_ratio.map(percent).unwrap_or_default(),
+        wait(port.wait_ratio, port.wait_saturated),
         port.reasons.join(", "),
         errors(port),
     ];
@@ -150,6 +151,20 @@ fn row(port: &Port) -> super::table::Row {
 /// A share as a percentage: `12.3%`.
 pub(super) fn percent(share: f32) -> String {
     format!("{:.1}%", share * 100.0)
+}
+
+/// A wait ratio as a percentage; why it is not known.
+pub(super) fn wait(ratio: Option<f32>, is_saturated: bool) -> String {
+    let unknown = if is_saturated { "saturated" } else { "" };
+    ratio.map_or(unknown.into(), percent)
+}
+
+/// The rank of a wait ratio, the highest last. One that is not known because its counter is full comes between those of
+/// ports that wait and those of ports that do not.
+pub(super) fn wait_rank(ratio: Option<f32>, is_saturated: bool) -> u64 {
+    let unknown = if is_saturated { FLOOR } else { 0.0 };
+    // Ratios are not negative, so their bits have the same order.
+    ratio.unwrap_or(unknown).to_bits().into()
 }
 
 /// The error counters that are not 0. Corrected symbols are normal: only `--json` has them.
@@ -187,11 +202,13 @@ mod tests {
         };
         let mut waiting = port(3, Some("ok"), 0);
         waiting.wait_ratio = Some(0.123);
+        let mut full = port(4, Some("ok"), 0);
+        full.wait_saturated = true;
         let mut bad = port(2, Some("bad"), 5);
         (bad.reasons, bad.saturated) = (vec!["bit_errors".into()], vec!["symbol_errors".into()]);
         NodeDetail {
             node: Node { guid: Guid(1).to_string(), ..Node::default() },
-            ports: vec![port(1, None, 9), bad, waiting],
+            ports: vec![port(1, None, 9), bad, waiting, full],
             ..NodeDetail::default()
         }
     }
@@ -208,11 +225,11 @@ mod tests {
     fn ports_are_selected_and_sorted() {
         let node = &[(Guid(1), None)][..];
         for (options, places, numbers) in [
-            (&[][..], node, &[1, 2, 3][..]),
+            (&[][..], node, &[1, 2, 3, 4][..]),
             (&[], &[(Guid(1), Some(3)), (Guid(2), None)], &[3]),
-            (&["--sort=verdict"], node, &[2, 3, 1]),
-            (&["--sort=errors"], node, &[1, 2, 3]),
-            (&["--sort=wait", "--limit=1"], node, &[3]),
+            (&["--sort=verdict"], node, &[2, 3, 4, 1]),
+            (&["--sort=errors"], node, &[1, 2, 3, 4]),
+            (&["--sort=wait", "--limit=2"], node, &[3, 4]),
             (&["--verdict=bad"], node, &[2]),
             (&["--reason=bit errors"], node, &[2]),
             (&["--reason=flapping"], node, &[]),
@@ -222,7 +239,7 @@ mod tests {
             assert_eq!(ports.collect::<Vec<_>>(), numbers, "{options:?}");
         }
         let found = found(&[], node);
-        let says = "3 ports; links: 1 bad, 0 degraded, 0 unknown, 1 ok";
+        let says = "4 ports; links: 1 bad, 0 degraded, 0 unknown, 2 ok";
         assert_eq!(found.summary, says);
     }
 
@@ -233,10 +250,11 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "\
-VERDICT  PORT           STATE   RATE  NEIGHBOR       ERRORS  WAIT   REASONS     COUNTS
--        leaf-1 port 1  Down    -                    9                          symbol_errors 9
-bad      leaf-1 port 2  Active  -     host-1 port 1  5              bit_errors  symbol_errors 5+
+VERDICT  PORT           STATE   RATE  NEIGHBOR       ERRORS  WAIT       REASONS     COUNTS
+-        leaf-1 port 1  Down    -                    9                              symbol_errors 9
+bad      leaf-1 port 2  Active  -     host-1 port 1  5                  bit_errors  symbol_errors 5+
 ok       leaf-1 port 3  Active  -     host-1 port 1  0       12.3%
+ok       leaf-1 port 4  Active  -     host-1 port 1  0       saturated
 "
         );
     }

@@ -170,6 +170,14 @@ pub fn percent(share: f32) -> String {
     }
 }
 
+/// The share of time in which a port waited, or why it is not known.
+pub fn wait(port: &Port) -> Markup {
+    html! {
+        @if let Some(ratio) = port.wait_ratio { (percent(ratio)) }
+        @else if port.wait_saturated { abbr title="PortXmitWait is saturated: how long the port waits is not known" { "saturated" } }
+    }
+}
+
 /// A duration with two units at most: seconds, from an hour on minutes, from a day on hours are the smallest.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -254,6 +262,7 @@ pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
                 "root" @if let Some(cause) = cause_text(part.cause.as_deref().unwrap_or_default()) { ": " (cause) }
             }
         }
+        @if let Some(at) = &part.measured_at { span .quiet { ", last measured at " (at) } }
     }
 }
 

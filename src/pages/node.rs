@@ -280,7 +280,7 @@ fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
                 @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
                 @else if let Some(role) = components::peer_congestion(port) { span .quiet { (role) " at the other end" } }
             }
-            td .n data-label="Wait" { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
+            td .n data-label="Wait" { (components::wait(port)) }
         }
     }
 }

@@ -341,6 +341,7 @@ fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
         @if region.roots > 1 { " and " (plural(region.roots - 1, "other")) }
         ": " (plural(region.ports, "port")) @if region.ports == 1 { " waits" } @else { " wait" } " in its region"
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0}%", ratio * 100.0)) " of the time" }
+        @if let Some(at) = &region.measured_at { span .quiet { ", last measured " (components::ago(clock, at)) } }
         @if let Some(at) = &region.since { span .quiet { ", " (components::lasting(clock, at)) } }
     }
 }

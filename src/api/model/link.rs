@@ -133,8 +133,12 @@ models! {
         pub counters: BTreeMap<Label, u64>,
         /// Counters that were saturated at least once: their totals are lower bounds.
         pub saturated: Vec<Label>,
-        /// The share of time in which the port had data to send but sent none (PortXmitWait).
+        /// The share of time in which the port had data to send but sent none (PortXmitWait); null if that is not
+        /// known: the counter was not read twice, is saturated, or was cleared in between.
         pub wait_ratio: Option<f32>,
+        /// Whether PortXmitWait is saturated, so that the wait ratio is not known.
+        #[serde(default)]
+        pub wait_saturated: bool,
         /// The part number of the cable or module, if the device reports it.
         #[serde(default)]
         pub part_number: Option<String>,
@@ -246,6 +250,10 @@ models! {
         pub resets: u32,
         /// When the latest clear or reset was detected (RFC 3339).
         pub last_reset: Option<String>,
+        /// Seconds between two clears at most, while a tool clears the counters again and again: bit error ratios are
+        /// then estimates.
+        #[serde(default)]
+        pub cleared_every_seconds: Option<f64>,
         /// Link errors: symbol errors, receive errors without packets marked bad upstream, local link integrity
         /// errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs.
         pub errors: u64,
@@ -280,8 +288,12 @@ models! {
         /// How far the observation of the link is, as in `/api/v1/links`.
         #[serde(default)]
         pub learning: Option<Learning>,
-        /// The share of time in which the port had data to send but sent none (PortXmitWait).
+        /// The share of time in which the port had data to send but sent none (PortXmitWait); null if that is not
+        /// known: the counter was not read twice, is saturated, or was cleared in between.
         pub wait_ratio: Option<f32>,
+        /// Whether PortXmitWait is saturated, so that the wait ratio is not known.
+        #[serde(default)]
+        pub wait_saturated: bool,
         /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
         pub tick_reported: bool,
         /// The role of the port in congestion.
@@ -382,6 +394,9 @@ models! {
         pub root: Option<PortName>,
         /// Of a root, the cause: `slow_receiver`, `full_link` or `unknown`.
         pub cause: Option<Label>,
+        /// When the wait ratio was last measured (RFC 3339), if it is not known now: the role may be out of date.
+        #[serde(default)]
+        pub measured_at: Option<String>,
     }
 }
 

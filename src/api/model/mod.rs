@@ -139,9 +139,12 @@ models! {
         /// What it sends.
         #[serde(flatten)]
         pub flow: Flow,
-        /// The share of time in which it had data to send but sent none (PortXmitWait).
+        /// The share of time in which it had data to send but sent none (PortXmitWait), if that is known.
         #[serde(default)]
         pub wait_ratio: Option<f32>,
+        /// Whether PortXmitWait is saturated, so that the wait ratio is not known.
+        #[serde(default)]
+        pub wait_saturated: bool,
     }
 
     /// The devices of one type and board, with different versions of firmware.
@@ -240,6 +243,9 @@ models! {
         pub level: Label,
         /// When the congestion began (RFC 3339).
         pub since: Option<String>,
+        /// When the wait ratio of the root was last measured (RFC 3339), if it is not known now.
+        #[serde(default)]
+        pub measured_at: Option<String>,
     }
 
     /// The traffic of all fabrics.

@@ -9,6 +9,7 @@ use crate::api::model::BusyLink;
 use crate::cli::Fatal;
 use crate::cli::links::{LinkOrder, key};
 use crate::cli::list::{order_by, reordered};
+use crate::cli::ports::wait_rank;
 use fabric_history::model::Event;
 use ib_fabric::topology::LinkId;
 use ib_mad::label::natural_key;
@@ -311,7 +312,7 @@ fn compare(order: TrafficOrder, a: &BusyLink, b: &BusyLink) -> std::cmp::Orderin
     let number = |it: &BusyLink| match order {
         TrafficOrder::Utilization => u64::from(it.flow.utilization.to_bits()),
         TrafficOrder::Rate => it.flow.bytes_per_second.to_bits(),
-        TrafficOrder::Wait => it.wait_ratio.unwrap_or(0.0).to_bits().into(),
+        TrafficOrder::Wait => wait_rank(it.wait_ratio, it.wait_saturated),
         TrafficOrder::Node => 0,
     };
     let by_number = Reverse(number(a)).cmp(&Reverse(number(b)));

@@ -14,7 +14,7 @@ use crate::api::model::{
 };
 use crate::cli::links::{rate, reason};
 use crate::cli::list::count_of;
-use crate::cli::ports::percent;
+use crate::cli::ports::{percent, wait};
 use crate::cli::terminal::{printable, wrap};
 use crate::pages::components::traffic as bit_rate;
 use fabric_history::local_clock::LocalClock;
@@ -376,7 +376,7 @@ fn traffic(links: &[BusyLink], palette: Palette, width: u16) -> Listing<'static>
         ("FROM", Width::Name(most)),
         ("TO", Width::Name(most)),
         ("RATE", Width::Fixed(10)),
-        ("WAIT", Width::Fixed(6)),
+        ("WAIT", Width::Fixed(9)),
         ("", Width::Rest),
     ];
     let row = |link: &BusyLink| {
@@ -387,7 +387,7 @@ fn traffic(links: &[BusyLink], palette: Palette, width: u16) -> Listing<'static>
             link.from.label(),
             link.to.label(),
             bit_rate(link.flow.bytes_per_second),
-            link.wait_ratio.map(percent).unwrap_or_default(),
+            wait(link.wait_ratio, link.wait_saturated),
             bar(used),
         ];
         (style, cells)
@@ -412,6 +412,8 @@ fn congestion(regions: &[Region], palette: Palette, width: u16) -> Listing<'stat
         ("SINCE", Width::Rest),
     ];
     let row = |region: &Region| {
+        let measured = since(region.measured_at.as_deref());
+        let measured = measured.map_or(String::new(), |at| format!(" (measured {at})"));
         let style = palette.color(if region.level == "high" { Color::Red } else { Color::Yellow });
         let cells = vec![
             region.level.to_string(),
@@ -419,7 +421,7 @@ fn congestion(regions: &[Region], palette: Palette, width: u16) -> Listing<'stat
             region.cause.replace('_', " "),
             region.ports.to_string(),
             region.wait_ratio.map(percent).unwrap_or_default(),
-            since(region.since.as_deref()).unwrap_or_default(),
+            format!("{}{measured}", since(region.since.as_deref()).unwrap_or_default()),
         ];
         (style, cells)
     };
@@ -489,7 +491,7 @@ fn ports<'a>(
         }),
         ("sent", |port| flow(port.tx)),
         ("received", |port| flow(port.rx)),
-        ("wait", |port| port.wait_ratio.map(percent).unwrap_or_default()),
+        ("wait", |port| wait(port.wait_ratio, port.wait_saturated)),
         ("bit error ratio", |port| {
             let ratios = port.bit_errors.windows.iter().filter_map(|window| window.ratio);
             ratios.reduce(f64::max).map(|ratio| format!("{ratio:.1e}")).unwrap_or_default()

@@ -505,15 +505,27 @@ families! {
 families! {
     pub(super) PORTS: PortItem<'_>;
     "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
-        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send but sent none. Label tick: origin of the tick length, device (reported) or assumed."
+        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send but sent none. Label tick: origin of the tick length, device (reported) or assumed. Absent while that is not known: while PortXmitWait is saturated (then infiniband_port_saturated_counters{counter=\"transmit_wait_ticks\"} is 1, and congestion cannot be judged at this port), and after a clear or a reset until the next read."
         => |port, samples| {
             if let Some(wait) = port.reading.and(port.assessment).and_then(|it| it.wait) {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
                 samples.float(wait.share);
             }
         };
+    "infiniband_port_transmit_wait_held_ratio" Gauge PORT_LABELS
+        "The last known infiniband_port_transmit_wait_ratio of a port whose present one is not known: for 15 minutes while PortXmitWait is saturated, and for 5 minutes after a clear, a reset or a failed read. The role of the port in congestion is inferred from it."
+        => |port, samples| {
+            samples.float_if_known(port.assessment.and_then(|it| it.held_wait).map(|it| it.share));
+        };
+    "infiniband_port_transmit_wait_held_timestamp_seconds" Gauge PORT_LABELS
+        "Unix time when infiniband_port_transmit_wait_held_ratio was measured."
+        => |port, samples| {
+            if let Some(held) = port.assessment.and_then(|it| it.held_wait) {
+                samples.seconds(port.snapshot.anchor.unix_seconds_of(held.at));
+            }
+        };
     "infiniband_port_congestion" Gauge ["fabric", "guid", "port", "role", "root_guid", "root_port"]
-        "Role of a port in congestion, always 1: root (the congestion starts here: slow receiver or fully utilized link) or victim (it waits because of that root)."
+        "Role of a port in congestion, always 1: root (the congestion starts here: slow receiver or fully utilized link) or victim (it waits because of that root). Also inferred from infiniband_port_transmit_wait_held_ratio."
         => |port, samples| {
             let (role, root) = match port.assessment.and_then(|it| it.role) {
                 Some(Role::Root(_)) => ("root", port.port),

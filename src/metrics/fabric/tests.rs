@@ -10,7 +10,7 @@ use ib_fabric::Snapshot;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::testing::end;
 use ib_health::bit_errors::BerWindow;
-use ib_health::congestion::Wait;
+use ib_health::congestion::{HeldWait, Wait};
 use ib_health::congestion::{Level, Region, Role, RootCause};
 use ib_health::outage::{Downtime, Outages};
 use ib_health::testing::{fine, over, port, saturated, snapshot};
@@ -216,6 +216,23 @@ fn congestion_of_ports_and_regions() {
         format!(
             "infiniband_congestion_region_start_timestamp_seconds{{fabric=\"f\",{root}}} 300.000"
         ),
+    ] {
+        has(&lines, &line);
+    }
+}
+
+#[test]
+fn saturated_wait_has_its_last_known_ratio() {
+    let lines = samples(|snapshot, assessment| {
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize];
+        leaf.counters = saturated(Counter::XmitWait, true);
+        leaf.held_wait = Some(HeldWait { share: 0.5, at: after(900) });
+    });
+    has_none(&lines, "infiniband_port_transmit_wait_ratio");
+    for line in [
+        format!("infiniband_port_transmit_wait_held_ratio{{{LEAF}}} 0.5"),
+        format!("infiniband_port_transmit_wait_held_timestamp_seconds{{{LEAF}}} 900.000"),
+        format!("infiniband_port_saturated_counters{{{LEAF},counter=\"transmit_wait_ticks\"}} 1"),
     ] {
         has(&lines, &line);
     }

@@ -58,9 +58,10 @@ const ROWS: [EndsRow; 22] = [
             .map(|_| components::counter_sum(port, &[Counter::XmitDiscards], port.discards))
     }),
     ("Wait (PortXmitWait)", |port, _| {
-        port.wait_ratio.map(|ratio| html! {
-            (components::percent(ratio)) " of the time"
-            @if !port.tick_reported { " " span .quiet { "(tick length assumed: the device does not report it)" } }
+        let is_known = port.wait_ratio.is_some();
+        (is_known || port.wait_saturated).then(|| html! {
+            (components::wait(port)) @if is_known { " of the time" }
+            @if is_known && !port.tick_reported { " " span .quiet { "(tick length assumed: the device does not report it)" } }
         })
     }),
     ("Congestion", |port, fabric| match &port.congestion {
@@ -152,7 +153,14 @@ const ROWS: [EndsRow; 22] = [
         })
     }),
     ("Counter resets", |port, _| {
-        (port.resets > 0).then(|| html! { (port.resets) " (counters cleared, or device reset)" })
+        (port.resets > 0).then(|| {
+            html! {
+                (port.resets) " (counters cleared, or device reset)"
+                @if let Some(every) = port.cleared_every_seconds {
+                    ", " strong { "a tool clears them every " (format!("{every:.0}")) " s or more often" }
+                }
+            }
+        })
     }),
 ];
 
