@@ -229,7 +229,7 @@ pub fn families() -> impl Iterator<Item = Family> {
 }
 
 /// The number of shards, which each shard has with its own index: so a shard that is not scraped can be found.
-pub(super) fn shards(shard: Shard) -> Part<Vec<u8>> {
+pub fn shards(shard: Shard) -> Part<Vec<u8>> {
     let (family, mut samples) = (SHARDS, Vec::new());
     let mut writer = Samples::new(&mut samples, &family.name, b"");
     writer.label("index", &shard.index.to_string()).value(shard.count as u64);
@@ -259,11 +259,8 @@ impl SelfState<'_> {
     }
 }
 
-pub(super) fn render(
-    board: &SharedState,
-    render: Duration,
-    process: &Process,
-) -> Vec<Part<Vec<u8>>> {
+/// Renders what a scrape gets of a state snapshot, whose families took a while to render.
+pub fn render(board: &SharedState, took: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
     let mut fabrics = Labelled::default();
     for fabric in &board.fabrics {
         fabrics.push(&**fabric, |labels| {
@@ -274,7 +271,7 @@ pub(super) fn render(
         fabrics,
         host: board.host.as_deref(),
         recording: board.recording.as_deref(),
-        render,
+        render: took,
         process: Numbers::read(process),
         web_config: process.web_config.as_deref(),
         external_url: process.external_url.as_deref().unwrap_or_default(),

@@ -48,9 +48,7 @@ pub struct HostMonitor {
     dropped_by_fabrics: u64,
     /// The drops that were last logged, and until when no others are.
     drops_logged: (DroppedEvents, Moment),
-    ids: DeviceIds,
-    totals: HostTotals,
-    missing: MissingDevices,
+    readings: HostReadings,
     observation: HostObservation,
 }
 
@@ -72,9 +70,7 @@ impl HostMonitor {
             fabrics: Vec::new(),
             dropped_by_fabrics: 0,
             drops_logged: Default::default(),
-            ids: DeviceIds::default(),
-            totals: HostTotals::default(),
-            missing: MissingDevices::new(settings.forget_after),
+            readings: HostReadings::new(settings.forget_after),
             observation: HostObservation {
                 interval: settings.interval,
                 rails: settings.rails.clone(),
@@ -85,7 +81,7 @@ impl HostMonitor {
 
     /// Sets the totals of an earlier run, from which ports continue.
     pub fn restore(&mut self, seed: TotalsSeed) {
-        self.totals.seed = seed;
+        self.readings.totals.seed = seed;
     }
 
     /// Monitors until it is ended.
@@ -116,18 +112,11 @@ impl HostMonitor {
 
     fn read(&mut self) {
         let snapshot = self.devices.read();
-        let ids = self.ids.assign(&snapshot);
-        let seen = &mut self.observation;
-        seen.totals = self.totals.update(&snapshot, &ids);
-        seen.port_events.add_snapshot(&snapshot, &ids);
-        seen.missing = self.missing.update(&snapshot, &ids);
-        seen.ids = ids;
-        let (by_host, by_fabrics) = (self.queue.dropped(), self.dropped_by_fabrics);
-        seen.dropped = DroppedEvents { by_host, by_fabrics };
         self.log_snapshot(&snapshot);
+        self.readings.add(snapshot, &mut self.observation);
+        let (by_host, by_fabrics) = (self.queue.dropped(), self.dropped_by_fabrics);
+        self.observation.dropped = DroppedEvents { by_host, by_fabrics };
         self.log_drops();
-        self.observation.reads += 1;
-        self.observation.snapshot = Some(snapshot);
         let observation = Arc::new(self.observation.clone());
         self.shared.send_modify(|shared| shared.host = Some(observation));
     }
@@ -230,6 +219,37 @@ fn log(event: &PortEvent) {
             tracing::info!(device, port, event = kind, "device event");
         }
         _ => tracing::debug!(device, port, event = kind, "device event"),
+    }
+}
+
+/// What is kept from one reading of the devices to the next. It reads no clock and no device, so that tests can run
+/// through weeks.
+#[derive(Debug)]
+pub struct HostReadings {
+    ids: DeviceIds,
+    totals: HostTotals,
+    missing: MissingDevices,
+}
+
+impl HostReadings {
+    /// One without a reading. A device that disappeared is reported for this time.
+    pub fn new(forget_after: Duration) -> Self {
+        HostReadings {
+            ids: DeviceIds::default(),
+            totals: HostTotals::default(),
+            missing: MissingDevices::new(forget_after),
+        }
+    }
+
+    /// Adds a reading to what was observed until then.
+    pub fn add(&mut self, snapshot: HostSnapshot, seen: &mut HostObservation) {
+        let ids = self.ids.assign(&snapshot);
+        seen.totals = self.totals.update(&snapshot, &ids);
+        seen.port_events.add_snapshot(&snapshot, &ids);
+        seen.missing = self.missing.update(&snapshot, &ids);
+        seen.ids = ids;
+        seen.reads += 1;
+        seen.snapshot = Some(snapshot);
     }
 }
 

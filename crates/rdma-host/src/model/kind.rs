@@ -29,7 +29,7 @@ impl PortKind {
 }
 
 /// Sets the kinds that only the other devices of the host reveal.
-pub(crate) fn resolve_kinds(devices: &mut [Device]) {
+pub fn resolve_kinds(devices: &mut [Device]) {
     let kinds: Vec<PortKind> = devices.iter().map(|device| kind(device, devices)).collect();
     for (device, kind) in devices.iter_mut().zip(kinds) {
         for port in device.ports.iter_mut().filter(|port| port.kind == device.kind) {

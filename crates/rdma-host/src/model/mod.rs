@@ -5,8 +5,7 @@ pub mod ethernet;
 pub mod hw_counter;
 mod kind;
 
-pub use kind::PortKind;
-pub(crate) use kind::resolve_kinds;
+pub use kind::{PortKind, resolve_kinds};
 
 use std::sync::Arc;
 
