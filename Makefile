@@ -22,6 +22,8 @@ SECONDS := 60
 FUZZ    ?=
 # Arguments of `make trust`, for example TRUST="--cables 300 --days 10".
 TRUST   ?=
+# The sites of `make week`.
+WEEK    ?= 0..20
 CARGO_DEB := 3.8.0
 CARGO_CYCLONEDX := 0.5.9
 # For `make dist`: amd64 or arm64, and the cargo profile.
@@ -39,7 +41,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench trust fuzz docs build install dist check-dist optimized deb rpm deps cargo-deb cargo-cyclonedx clean
+.PHONY: help demo test lint policy packages advisories bench trust week fuzz docs build install dist check-dist optimized deb rpm deps cargo-deb cargo-cyclonedx clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
@@ -102,6 +104,10 @@ trust: ## evaluate 3 million simulated cable-days, and write docs/trust.md (hour
 	cargo run $(LOCKED) --release -p ib-trials -- --report docs/trust.md \
 		--results $(TARGET)/trust/results.jsonl --defects $(TARGET)/trust/defects --variants $(TARGET)/trust/settings \
 		--command "make trust$(if $(TRUST), TRUST=\"$(TRUST)\")" $(TRUST)
+
+# Not part of test: hours. `make test` runs a day of two sites.
+week: deps ## all alert rules over a simulated week of 200 hosts (hours; WEEK=0..2: only some of the 20 sites)
+	WEEK_SITES=$(WEEK) cargo test $(LOCKED) --test alerting week_of -- --ignored --nocapture
 
 # Not part of test: the fuzzers need a sanitizer and coverage, so all dependencies are compiled again.
 # `make test` replays the corpus.

@@ -8,3 +8,4 @@ mod compat;
 mod dashboards;
 mod demo;
 mod shards;
+mod week;
