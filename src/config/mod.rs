@@ -144,7 +144,9 @@ impl Settings {
         let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
         let host = flags.host.over(file.host);
         let excluded = host.excluded();
-        fabrics.iter_mut().for_each(|fabric| fabric.excluded = excluded.clone());
+        for fabric in &mut fabrics {
+            fabric.excluded = excluded.clone();
+        }
         let host = collectors.host().then(|| host.settings(sysfs.clone(), &fabrics));
         if !collectors.fabric() {
             fabrics.clear();
