@@ -47,8 +47,23 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
         }
         Action::SetPower { node, on: true } => (Sign::Event(&["node_up"]), vec![name(net, *node)]),
         Action::ClearCounters { ports } => {
-            let nodes: BTreeSet<String> =
+            let mut nodes: BTreeSet<String> =
                 ports.iter().map(|port| net.node_of(*port).id.clone()).collect();
+            // The third one of a node and those after it are no events.
+            let is_earlier = |it: &&TimedAction| it.at > Duration::ZERO && it.at < step.at;
+            let clears = |node: &str| {
+                let of_node = |it: &&TimedAction| match &it.action {
+                    Action::ClearCounters { ports } => {
+                        ports.iter().any(|port| net.node_of(*port).id == node)
+                    }
+                    _ => false,
+                };
+                all.iter().filter(is_earlier).filter(of_node).count()
+            };
+            nodes.retain(|node| clears(node) < 2);
+            if nodes.is_empty() {
+                return None;
+            }
             (Sign::Event(&["counter_reset"]), nodes.into_iter().collect())
         }
         Action::SetCounter { port, .. } => {

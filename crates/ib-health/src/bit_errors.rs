@@ -233,15 +233,16 @@ impl BerWindows {
         self.long.keep_latest(at);
     }
 
-    /// Adds the errors since the last reading, and compares with the limit. `at` is in observed time.
-    pub fn add(&mut self, at: Tick, errors: u64, incoming: Incoming) -> BitErrors {
+    /// Adds the errors since the last reading, and compares with the limit. `at` is in observed time; the ratio may be too
+    /// low by a factor of `doubt`.
+    pub fn add(&mut self, at: Tick, errors: u64, incoming: Incoming, doubt: f32) -> BitErrors {
         let Incoming { bits_per_second, confidence, .. } = incoming;
         let limit = incoming.limits.symbol;
         let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
         let errors = u32::try_from(errors).unwrap_or(u32::MAX);
         self.counted = self.counted.wrapping_add(errors);
         let rate = bits_per_second * limit;
-        let now = Now { at, counted: self.counted, rate, confidence };
+        let now = Now { at, counted: self.counted, rate, confidence, doubt };
         let judged =
             [now.judge(&mut self.quick), now.judge(&mut self.short), now.judge(&mut self.long)];
         found.windows = judged.map(|(all, ..)| all);
@@ -268,6 +269,8 @@ struct Now {
     /// Errors per second at the limit.
     rate: f32,
     confidence: Confidence,
+    /// By how much a ratio may be too low.
+    doubt: f32,
 }
 
 impl Now {
@@ -277,7 +280,7 @@ impl Now {
         &self,
         kept: &mut SlidingWindow<LENGTH, POINTS>,
     ) -> (Measurement, BitErrorLevel, Measurement) {
-        let Now { at, counted, rate, confidence } = *self;
+        let Now { at, counted, rate, confidence, doubt } = *self;
         let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
         let all = Measurement { errors, seconds };
         let expected = seconds * rate;
@@ -285,10 +288,10 @@ impl Now {
         // If a burst cannot be told apart it may be one: that is not certain.
         let (is_sparse, tells_bursts) = (kept.is_sparse(at), kept.tells_bursts());
         kept.record(at, counted);
-        let is_enough = expected >= ENOUGH;
+        let is_enough = expected / doubt >= ENOUGH;
         let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
         // Most windows of most ports: too few errors for any time.
-        if errors as f32 <= exceptional(0.0, watch) {
+        if errors as f32 <= exceptional(0.0, watch) && (doubt <= 1.0 || errors == 0) {
             return (all, fine, all);
         }
         // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
@@ -310,8 +313,10 @@ impl Now {
         let raised = exceptional(expected / 2.0, watch);
         let level = if may_exceed || steady as f32 > raised {
             BitErrorLevel::Raised
-        } else if !tells_bursts && errors as f32 > raised {
-            // All of them may be bursts, or none.
+        } else if !tells_bursts && errors as f32 > raised
+            || doubt > 1.0 && errors as f32 > exceptional(expected / doubt / 2.0, watch)
+        {
+            // All of them may be bursts, or none; or there were many more.
             BitErrorLevel::Unknown
         } else {
             fine

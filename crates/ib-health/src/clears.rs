@@ -7,12 +7,15 @@
 //!
 //! - **Now and then a clear**: half of the interval, because it may have been at any moment in it. That is right on
 //!   average, and of a single one off by half of an interval at most.
-//! - **Again and again in two intervals in a row** ([`Clears::are_frequent`]): a quarter of each interval. Then a tool
-//!   clears more often than every second interval, and how often cannot be seen: once in an interval leaves half of it on
-//!   average, a hundred times leave nothing. With a quarter, a ratio is too high by a factor of 3 at most (a clear in
-//!   every second interval), and too low by half of the number of clears in an interval. That a counter did not fall says
-//!   nothing then: one that was cleared early in the interval shows more than before. So all that it shows was counted
-//!   in this interval, unless it is spared.
+//! - **Again and again in two intervals in a row** ([`Clears::are_frequent`]): half of each interval. Then a tool clears
+//!   more often than every second interval, and how often cannot be seen: a clear in each leaves half of it on average, a
+//!   hundred leave nothing. A ratio is too high by a factor of 1.5 at most (a clear in almost every second interval), so
+//!   that `bad` is certain; and it is too low by the number of clears in an interval. So a link is only fine if it
+//!   would be with [`DOUBT`] times as many errors. That no counter fell in an interval says nothing then: one that was
+//!   cleared early in it shows more than before, which also loses up to a third of the errors.
+//!
+//! Not every fast tool is seen. With steady traffic a counter that is cleared each 3.6 s and read each 15 s shows 0.6 s more
+//! in each reading, and falls in every sixth: just like one that is cleared each 90 s.
 //!
 //! Counters that stand when others fall are not cleared with them: `ibqueryerrors -k` spares traffic, OpenSM's
 //! performance manager clears what is nearly full.
@@ -35,6 +38,9 @@ pub const TIMED: [Counter; 5] = [
 
 /// So many clears in [`INTERVALS`] are a tool that clears again and again, not an operator's command.
 const REPEATED: u32 = 3;
+
+/// A tool that clears every few seconds does so several times in an interval of 15 s.
+const DOUBT: f32 = 4.0;
 
 /// The number of intervals that are remembered: 8 minutes at the default interval.
 const INTERVALS: u32 = u32::BITS;
@@ -76,18 +82,17 @@ impl Clears {
         self.spared.contains(counter) && !growth.fell.contains(counter)
     }
 
-    /// Whether all that a counter shows was counted since a clear in the latest interval.
-    pub fn is_cleared(&self, growth: &Growth, counter: Counter) -> bool {
-        self.are_frequent() && !self.is_spared(growth, counter)
+    /// By how much a ratio may be too low, for a link to be called fine.
+    pub fn doubt(&self) -> f32 {
+        if self.are_frequent() { DOUBT } else { 1.0 }
     }
 
     /// The share of the latest interval in which a counter counted what it shows.
     pub fn observed(&self, growth: &Growth, counter: Counter) -> f32 {
         match (self.are_frequent(), growth.reset) {
             _ if self.is_spared(growth, counter) => 1.0,
-            (true, _) => 0.25,
-            (false, true) => 0.5,
             (false, false) => 1.0,
+            _ => 0.5,
         }
     }
 

@@ -196,14 +196,14 @@ impl PortTracker {
         let hidden = 1.0 - observed.reduce(f32::max).unwrap_or(1.0);
         let hidden = Duration::try_from_secs_f64(growth.seconds * f64::from(hidden));
         self.unobserved += hidden.unwrap_or_default();
-        let errors = lost_data(|counter| self.counted(growth, counter));
+        let errors = lost_data(|counter| growth.get(counter));
         if errors.is_none() && growth.rejected.contains(Counter::SymbolErrors) {
             // The errors since the latest accepted value are in the growth of the next one.
             return unknown;
         }
         let errors = errors.unwrap_or(0);
         let at = Tick::from(growth.at).before(self.unobserved);
-        self.ber.add(at, errors, incoming)
+        self.ber.add(at, errors, incoming, self.clears.doubt())
     }
 
     /// Replaces the windows, and the errors found in them. Returns these with what else is known.
@@ -250,9 +250,10 @@ impl PortTracker {
     /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR link fills
     /// it in minutes, a good one in days. From then on nothing is measured, and the last known ratio stays.
     fn record_pre_fec(&mut self, growth: &Growth, incoming: Incoming, was_full: bool) {
-        let corrected = Counter::FecCorrectedSymbols;
-        let timed = growth.timed(corrected).filter(|_| !was_full);
-        let Some(corrected) = timed.and(self.counted(growth, corrected)) else { return };
+        let Some(corrected) = growth.timed(Counter::FecCorrectedSymbols).filter(|_| !was_full)
+        else {
+            return;
+        };
         self.corrected.current.symbols += corrected as f32;
         let observed = self.clears.observed(growth, Counter::FecCorrectedSymbols);
         self.corrected.current.seconds += growth.seconds as f32 * observed;
@@ -289,13 +290,6 @@ impl PortTracker {
             (self.waited, self.used) = (None, None);
             self.quiet_until = until.whole_seconds();
         }
-    }
-
-    /// What a counter counted in the time that it observed.
-    fn counted(&self, growth: &Growth, counter: Counter) -> Option<u64> {
-        let by = growth.get(counter)?;
-        let is_cleared = self.clears.is_cleared(growth, counter);
-        Some(if is_cleared { self.totals.shown(counter) } else { by })
     }
 
     /// Whether a counter grew by what was counted since the reading before: it was not cleared, and has not filled.

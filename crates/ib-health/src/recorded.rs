@@ -226,12 +226,12 @@ impl PortErrors<'_> {
             before = *sweep;
             let age = now.duration_since(*sweep).ok()?;
             if *sweep >= since {
-                windows.add(Tick::from(snapshot.began).before(age), errors, incoming);
+                windows.add(Tick::from(snapshot.began).before(age), errors, incoming, 1.0);
             }
         }
         let at = Tick::from(snapshot.began);
         windows.keep_latest(at);
-        let found = windows.add(at, errors, incoming);
+        let found = windows.add(at, errors, incoming, 1.0);
         Some((windows, found))
     }
 }

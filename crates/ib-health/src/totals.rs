@@ -360,11 +360,6 @@ impl PortTotals {
         self.seen.contains(counter).then(|| self.sum(counter as usize))
     }
 
-    /// What a counter shows.
-    pub(crate) fn shown(&self, counter: Counter) -> u64 {
-        self.raws[counter as usize]
-    }
-
     /// What a counter showed before it grew.
     pub(crate) fn before(&self, growth: &Growth, counter: Counter) -> u64 {
         self.raws[counter as usize].saturating_sub(growth.by[counter as usize])

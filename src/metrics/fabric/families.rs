@@ -8,7 +8,7 @@ use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
 use ib_health::bit_errors::{BerWindow, BitErrors};
-use ib_health::congestion::{Region, Role};
+use ib_health::congestion::{HeldWait, Region, Role};
 use ib_health::outage::{BOUNDS, ExpectedCause};
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
@@ -71,6 +71,11 @@ pub(in crate::metrics) struct PortItem<'a> {
 }
 
 impl<'a> PortItem<'a> {
+    /// The last known wait that the port's role in a congestion is inferred from.
+    fn held_wait(&self) -> Option<HeldWait> {
+        self.assessment.filter(|it| it.role.is_some())?.held_wait
+    }
+
     pub fn new(
         snapshot: &'a Snapshot,
         port: PortIndex,
@@ -513,14 +518,14 @@ families! {
             }
         };
     "infiniband_port_transmit_wait_held_ratio" Gauge PORT_LABELS
-        "The last known infiniband_port_transmit_wait_ratio of a port whose present one is not known: for 15 minutes while PortXmitWait is saturated, and for 5 minutes after a clear, a reset or a failed read. The role of the port in congestion is inferred from it."
+        "The last known infiniband_port_transmit_wait_ratio of a port with a role in congestion whose present one is not known: for 15 minutes while PortXmitWait is saturated, and for 5 minutes after a clear, a reset or a failed read. The role of the port in congestion is inferred from it."
         => |port, samples| {
-            samples.float_if_known(port.assessment.and_then(|it| it.held_wait).map(|it| it.share));
+            samples.float_if_known(port.held_wait().map(|it| it.share));
         };
     "infiniband_port_transmit_wait_held_timestamp_seconds" Gauge PORT_LABELS
         "Unix time when infiniband_port_transmit_wait_held_ratio was measured."
         => |port, samples| {
-            if let Some(held) = port.assessment.and_then(|it| it.held_wait) {
+            if let Some(held) = port.held_wait() {
                 samples.seconds(port.snapshot.anchor.unix_seconds_of(held.at));
             }
         };

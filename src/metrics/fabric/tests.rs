@@ -10,8 +10,7 @@ use ib_fabric::Snapshot;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::testing::end;
 use ib_health::bit_errors::BerWindow;
-use ib_health::congestion::{HeldWait, Wait};
-use ib_health::congestion::{Level, Region, Role, RootCause};
+use ib_health::congestion::{HeldWait, Level, Region, Role, RootCause, Wait};
 use ib_health::outage::{Downtime, Outages};
 use ib_health::testing::{fine, over, port, saturated, snapshot};
 use ib_health::verdict::{Reason, Repair};
@@ -227,6 +226,7 @@ fn saturated_wait_has_its_last_known_ratio() {
         let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize];
         leaf.counters = saturated(Counter::XmitWait, true);
         leaf.held_wait = Some(HeldWait { share: 0.5, at: after(900) });
+        leaf.role = Some(Role::Root(RootCause::SlowReceiver));
     });
     has_none(&lines, "infiniband_port_transmit_wait_ratio");
     for line in [

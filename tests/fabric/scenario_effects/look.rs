@@ -128,6 +128,7 @@ impl Look {
                 "saturated_counters",
                 "counters_reset_timestamp",
                 "transmit_wait_ratio",
+                "transmit_wait_held",
                 "congestion",
                 "reported_bit_error_ratio",
             ]

@@ -17,7 +17,7 @@ fn results(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitEr
         .map(|sweep| {
             let at = Moment::default() + Duration::from_secs(15) * sweep;
             let errors = if sweep == 0 { 0 } else { errors(sweep) };
-            windows.add(at.into(), errors, incoming(bits, limit, Confidence::High))
+            windows.add(at.into(), errors, incoming(bits, limit, Confidence::High), 1.0)
         })
         .collect()
 }
@@ -94,7 +94,7 @@ fn errors_between_two_readings_are_not_certain() {
         let mut windows = BerWindows::default();
         let mut update = |hours: u32, errors| {
             let at = Moment::default() + Duration::from_secs(3600) * hours;
-            windows.add(at.into(), errors, incoming(1e11, 1e-13, Confidence::High)).level
+            windows.add(at.into(), errors, incoming(1e11, 1e-13, Confidence::High), 1.0).level
         };
         [update(1, 0), update(2, errors)]
     };
@@ -112,7 +112,7 @@ fn confidence_trades_false_alarms_for_time() {
         (0..=1_200).find(|&sweep| {
             let at = Moment::default() + Duration::from_secs(15) * sweep;
             let incoming = incoming(1e11, 1e-13, confidence);
-            let found = windows.add(at.into(), errors(sweep), incoming);
+            let found = windows.add(at.into(), errors(sweep), incoming, 1.0);
             found.level == BitErrorLevel::Over
         })
     });
