@@ -57,7 +57,7 @@ pub struct SimDevice {
     pub presence: Presence,
     /// One for each port.
     pub lines: Vec<Line>,
-    /// The latest complete reading.
+    /// The latest reading while it is slow.
     last: Option<Device>,
 }
 
@@ -258,7 +258,8 @@ impl SimHost {
 
     /// Reads the devices at a minute, and has the exporter add the reading.
     pub fn read(&mut self, minute: Minute) {
-        for Growth { slot, port, value, per_minute } in self.growth.clone() {
+        for nth in 0..self.growth.len() {
+            let Growth { slot, port, value, per_minute } = self.growth[nth];
             let device = self.at(slot);
             let is_active = |it: &Port| it.number == port && it.state == Some(state::ACTIVE);
             if device.presence != Presence::Absent && device.device.ports.iter().any(is_active) {
@@ -296,13 +297,11 @@ impl SimDevice {
             (port.at, port.reading.at) = (at, at);
         }
         let now = self.device.clone();
-        let before = self.last.replace(now.clone());
+        let is_slow = self.presence == Presence::Slow;
+        let before = std::mem::replace(&mut self.last, is_slow.then(|| now.clone()));
         match self.presence {
             Presence::Present => Some(now),
-            Presence::Absent => {
-                self.last = None;
-                None
-            }
+            Presence::Absent => None,
             Presence::Hanging => Some(Device {
                 is_readable: false,
                 ports: Vec::new(),

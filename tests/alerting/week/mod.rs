@@ -93,7 +93,13 @@ fn run(site: usize, seed: u64, minutes: Minute, often: usize) -> Vec<String> {
         wrong.len(),
     );
     let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
-    wrong.iter().map(|it| it.report(&schedule.planned, &names)).collect()
+    let reports: Vec<String> =
+        wrong.iter().map(|it| it.report(&schedule.planned, &names)).collect();
+    // Now, because the next sites take long.
+    for report in &reports {
+        println!("{report}");
+    }
+    reports
 }
 
 #[test]

@@ -63,6 +63,9 @@ const HAPPENINGS: &[Happening] = &[
     ),
     with(Scope::Fabric, on("no SM at a cold start", &[Role::Small], 45, 1, faults::cold_start)),
     with(Scope::Fabric, on("the SM ends", &[Role::Small], 45, 1, faults::manager_ends)),
+    // Early, because they must be after what was planned for their hosts.
+    on("card swapped", ANY, 130, 2, faults::card_swapped),
+    on("card swapped while the host runs", ANY, 130, 2, faults::card_swapped_hot),
     on("flapping (InfiniBand)", INFINIBAND, 130, 3, faults::flapping),
     on("flapping (RoCE)", ROCE, 130, 3, faults::flapping),
     on("flapping that only LinkDowned shows", INFINIBAND, 130, 3, faults::counted_flapping),
@@ -98,8 +101,6 @@ const HAPPENINGS: &[Happening] = &[
     on("exporter restarted", ANY, 100, 2, faults::exporter_restarted),
     on("driver reloaded twice", ANY, 210, 2, faults::driver_reloaded),
     on("device renamed", ANY, 130, 1, faults::renamed),
-    on("card swapped", ANY, 130, 2, faults::card_swapped),
-    on("card swapped while the host runs", ANY, 130, 2, faults::card_swapped_hot),
     on("device disappears", ANY, 100, 1, faults::device_disappears),
     on("device hangs", ANY, 40, 1, faults::device_hangs),
     on("device is slow", ANY, 130, 0, faults::device_slow),
@@ -234,6 +235,14 @@ impl Schedule {
             let mut plan = plan(roles[place], nth, start, &mut host, rng);
             (happening.plan)(&mut plan);
             made.push((place, plan.actions, plan.expected, plan.swapped));
+        }
+        // What is later was planned with the GUID before.
+        let is_later = |it: &Planned| {
+            it.minutes.start > start && hosts.iter().any(|host| it.hosts.contains(host))
+        };
+        let swaps = made.iter().any(|(.., swapped)| swapped.is_some());
+        if swaps && self.planned.iter().any(is_later) {
+            return false;
         }
         let expected = || made.iter().flat_map(|(_, _, expected, _)| expected);
         if happening.scope != Scope::Fabric && expected().any(|it| self.is_one_too_many(it)) {
