@@ -68,7 +68,7 @@ pub const CABLE_BAD: Alert = link("InfinibandCableBad", [1, 8], 10);
 pub const MANY_LINKS_BAD: Alert = alert("InfinibandManyLinksBad", "critical", &[Fabric], [5, 6], 7);
 pub const NO_SUBNET_MANAGER: Alert =
     alert("InfinibandNoSubnetManager", "critical", &[Fabric], [3, 3], 1);
-pub const PORTS_WAIT: Alert = alert("InfinibandNoSubnetManager", "warning", &[Fabric], [3, 3], 1);
+pub const PORTS_WAIT: Alert = alert("InfinibandPortsInInit", "warning", &[Fabric], [3, 3], 1);
 pub const DEVICE_DOWN: Alert =
     alert("InfinibandDeviceDown", "warning", &[Instance, Fabric, Guid, Device], [5, 5], 5);
 pub const BOND_MEMBER_DOWN: Alert = alert("RoceBondMemberDown", "warning", NETDEV, [5, 5], 2);
