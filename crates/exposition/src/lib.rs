@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod csv;
 mod document;
 mod family;
 mod parts;

@@ -301,19 +301,11 @@ impl<R> List<'_, R> {
     }
 }
 
-/// A field of CSV. Names come from devices: a spreadsheet would run one that begins like a formula, so that gets an
-/// apostrophe in front (OWASP, CSV injection).
+/// A field of CSV.
 fn csv_field(value: Value) -> String {
-    if matches!(value, Value::Number(_)) {
-        return value.into_text();
-    }
-    let text = value.into_text();
-    let text =
-        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text };
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
+    match value {
+        Value::Number(_) => value.into_text(),
+        text => exposition::csv::text(&text.into_text()),
     }
 }
 

@@ -18,8 +18,9 @@ use crate::file::record_kind::RecordKind;
 use crate::file::sql::Order;
 use crate::file::totals::{SegmentRange, sweep_range};
 use crate::file::walk::reading_times;
-use crate::model::{Port, Window, text};
+use crate::model::{Event, Port, Window, text, time};
 use crate::source::EventFilter;
+use exposition::csv::Line;
 use ib_fabric::topology::End;
 use ib_mad::{Counter, Guid, PortNumber};
 
@@ -34,15 +35,6 @@ pub enum ExportError {
     /// The output cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
-}
-
-impl From<csv::Error> for ExportError {
-    fn from(error: csv::Error) -> Self {
-        ExportError::Write(match error.into_kind() {
-            csv::ErrorKind::Io(error) => error,
-            other => io::Error::other(format!("{other:?}")),
-        })
-    }
 }
 
 /// The format of a table.
@@ -84,9 +76,15 @@ impl ExportFilter {
     }
 }
 
+/// A row of a table.
+trait Row: Serialize {
+    /// Adds its cells to a line, in the order of the columns.
+    fn cells(&self, line: &mut Line);
+}
+
 /// Writes a line per row: CSV, which begins with a line of names, or JSON lines.
 enum TableWriter<W: Write> {
-    Csv(Box<csv::Writer<W>>),
+    Csv(io::BufWriter<W>, Line),
     JsonLines(W),
 }
 
@@ -95,17 +93,23 @@ impl<W: Write> TableWriter<W> {
     fn new(columns: &[&str], format: TableFormat, out: W) -> Result<Self, ExportError> {
         Ok(match format {
             TableFormat::Csv => {
-                let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-                csv.write_record(columns)?;
-                TableWriter::Csv(csv.into())
+                let (mut out, mut line) = (io::BufWriter::new(out), Line::default());
+                for column in columns {
+                    line.text(column);
+                }
+                out.write_all(line.end().as_bytes())?;
+                TableWriter::Csv(out, line)
             }
             TableFormat::JsonLines => TableWriter::JsonLines(out),
         })
     }
 
-    fn row(&mut self, row: &impl Serialize) -> Result<(), ExportError> {
+    fn row(&mut self, row: &impl Row) -> Result<(), ExportError> {
         match self {
-            TableWriter::Csv(csv) => csv.serialize(row)?,
+            TableWriter::Csv(out, line) => {
+                row.cells(line);
+                out.write_all(line.end().as_bytes())?;
+            }
             TableWriter::JsonLines(out) => {
                 serde_json::to_writer(&mut *out, row).map_err(io::Error::from)?;
                 out.write_all(b"\n")?;
@@ -116,7 +120,7 @@ impl<W: Write> TableWriter<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            TableWriter::Csv(csv) => csv.flush(),
+            TableWriter::Csv(out, _) => out.flush(),
             TableWriter::JsonLines(out) => out.flush(),
         }
     }
@@ -142,9 +146,33 @@ struct ReadingRow<'a> {
     increase: u64,
 }
 
-/// The fields of an [`Event`](crate::model::Event).
+impl Row for ReadingRow<'_> {
+    fn cells(&self, line: &mut Line) {
+        line.text(&time::text(self.start)).text(&time::text(self.end)).text(self.fabric);
+        line.text(&self.guid.to_string()).text(self.node).number(Some(self.port));
+        line.text(self.counter.row().metric).number(Some(self.increase));
+    }
+}
+
+/// The fields of an [`Event`].
 const EVENTS: &[&str] =
     &["at", "fabric", "kind", "node", "port", "link", "place", "text", "detail"];
+
+impl Row for Event {
+    fn cells(&self, line: &mut Line) {
+        let id = |id: Option<String>| id.unwrap_or_default();
+        line.text(&time::text(self.at)).text(&self.fabric).text(&self.kind);
+        line.text(&id(self.node.map(|guid| guid.to_string()))).number(self.port);
+        line.text(&id(self.link.map(|link| link.to_string())));
+        line.text(&self.place).text(&self.text);
+        // A cell has no fields.
+        if self.detail.is_null() {
+            line.text("")
+        } else {
+            line.json(&self.detail.to_string())
+        };
+    }
+}
 
 /// Writes the increases of counters, a row per reading; returns the number of rows.
 pub fn counters(
@@ -220,12 +248,8 @@ pub fn events(
         ..EventFilter::all(filter.window)
     };
     let (mut rows, mut result) = (0, Ok(()));
-    let visited = reader.sql().events(&wanted, Order::EarliestFirst(None), &mut |_, mut event| {
+    let visited = reader.sql().events(&wanted, Order::EarliestFirst(None), &mut |_, event| {
         rows += 1;
-        // A cell has no fields.
-        if format == TableFormat::Csv && !event.detail.is_null() {
-            event.detail = event.detail.to_string().into();
-        }
         result = table.row(&event);
         result.is_ok()
     });
@@ -240,22 +264,95 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::time;
+    use crate::EventKind;
+    use crate::testing::Canned;
+    use ib_mad::Counter;
+
+    const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
+
+    fn csv(columns: &[&str], row: &impl Row) -> String {
+        let mut out = Vec::new();
+        let mut table = TableWriter::new(columns, TableFormat::Csv, &mut out).unwrap();
+        table.row(row).unwrap();
+        table.flush().unwrap();
+        drop(table);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// An event and a reading of a node with this name.
+    fn lines_of(name: &str) -> [String; 2] {
+        let port = Canned::port("default", name, 1);
+        let event = Event {
+            text: format!("{name} is down"),
+            detail: json!({"seconds": -3600.5, "name": name, "all": ["x", name, -1]}),
+            ..Canned::event(EventKind::NodeDown, None, &port)
+        };
+        let reading = ReadingRow {
+            start: EPOCH,
+            end: EPOCH,
+            fabric: "default",
+            guid: port.guid,
+            node: name,
+            port: 1,
+            counter: Counter::SymbolErrors,
+            increase: 40_000,
+        };
+        [csv(EVENTS, &event), csv(COUNTERS, &reading)]
+    }
+
+    #[test]
+    fn no_cell_of_an_event_or_a_reading_is_a_formula_whatever_separates_cells() {
+        for name in
+            ["=1+1", "x;=1+1;y", "x\t@SUM(1)", "x\n+1", "＝cmd", "x;＠1", "=cmd|'/C calc'!A0", "-1"]
+        {
+            for text in lines_of(name) {
+                for separator in [',', ';', '\t'] {
+                    let cells = text.split(['\n', '\r', separator]);
+                    let cells = cells.map(|cell| cell.trim_start_matches('"'));
+                    let is_number = |cell: &str| {
+                        cell.trim_end_matches(['"', ']', '}']).parse::<f64>().is_ok()
+                            && !cell.contains("-1 ")
+                    };
+                    let found: Vec<&str> = cells
+                        .filter(|cell| {
+                            cell.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
+                        })
+                        .filter(|cell| !is_number(cell))
+                        .collect();
+                    assert_eq!(
+                        found,
+                        Vec::<&str>::new(),
+                        "{name:?} split at {separator:?}: {text}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn detail_stays_json_and_numbers_stay_numbers() {
+        let [event, reading] = lines_of("x;=1+1");
+        let cell = event.split_once(" is down\",").unwrap().1.trim_end();
+        let cell = cell.strip_prefix('"').unwrap().strip_suffix('"').unwrap().replace("\"\"", "\"");
+        assert!(cell.contains("x;\\u003d1+1"), "{cell}");
+        let detail: Value = serde_json::from_str(&cell).unwrap();
+        assert_eq!(
+            detail,
+            json!({"seconds": -3600.5, "name": "x;=1+1", "all": ["x", "x;=1+1", -1]})
+        );
+        assert!(reading.ends_with(",1,symbol_errors,40000\n"), "{reading}");
+    }
 
     #[test]
     fn csv_quotes_separators_quotes_and_line_breaks() {
-        let mut out = Vec::new();
-        let mut csv = TableWriter::new(&["a", "b"], TableFormat::Csv, &mut out).unwrap();
-        csv.row(&("plain", Value::Null)).unwrap();
-        csv.row(&("a,b", json!({"x": 1}).to_string())).unwrap();
-        csv.row(&("say \"no\"", 7)).unwrap();
-        csv.row(&("two\r\nlines", time::text(SystemTime::UNIX_EPOCH))).unwrap();
-        csv.flush().unwrap();
-        drop(csv);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "a,b\nplain,\n\"a,b\",\"{\"\"x\"\":1}\"\n\"say \"\"no\"\"\",7\n\
-             \"two\r\nlines\",1970-01-01T00:00:00.000Z\n"
-        );
+        let port = Canned::port("a,b", "say \"no\"", 7);
+        let event =
+            Event { text: "two\r\nlines".into(), ..Canned::event(EventKind::Flap, None, &port) };
+        let line = csv(EVENTS, &event);
+        let (head, line) = line.split_once('\n').unwrap();
+        assert_eq!(head, "at,fabric,kind,node,port,link,place,text,detail");
+        let (begin, end) = line.split_once("flap,").unwrap();
+        assert_eq!(begin, "1970-01-01T00:00:00.000Z,\"a,b\",");
+        assert!(end.ends_with("\"\"no\"\" port 7\",\"two\r\nlines\",\n"), "{line}");
     }
 }
