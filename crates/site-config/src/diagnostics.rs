@@ -95,10 +95,11 @@ impl<'a> Diagnostics<'a> {
     /// The error, if anything was added.
     pub fn finish(&mut self) -> Result<(), ConfigError> {
         self.file.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
-        let more = self.file.len().saturating_sub(MAX_DIAGNOSTICS);
+        // The last one of a file with too many says how many more there are.
+        let more = self.file.len().saturating_sub(MAX_DIAGNOSTICS + 1);
         if more > 0 {
             self.flags.push(format!("config file {}: {more} more errors", self.path));
-            self.file.truncate(MAX_DIAGNOSTICS);
+            self.file.truncate(MAX_DIAGNOSTICS + 1);
         }
         let in_file = self.file.iter().map(|it| format!("config file {}: {it}", self.path));
         let flags = self.flags.iter().map(|line| single_line(line));

@@ -16,6 +16,7 @@ use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use site_config::ConfigError;
 use site_config::file::{self, Stamp, stamp};
+use site_config::suggestion::suggestion;
 use site_config::yaml::{self, Diagnostic, Document};
 
 use crate::login::{self, Users, UsersSection};
@@ -125,13 +126,22 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
         return Ok(WebConfig { tls, headers, users, limiter, warnings });
     }
     // A key that is misspelt or has no usable value is not missing, too.
-    let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
-    let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
     mistakes.retain(|problem| {
-        !problem.contains(" is missing")
-            || !sections.iter().any(|section| problem.contains(section.as_str()))
+        let missing =
+            problem.split_once(" is missing").and_then(|(text, _)| text.rsplit(' ').next());
+        !missing.is_some_and(|missing| diagnostics.iter().any(|it| is_about(it, problem, missing)))
     });
     Err(diagnostics.iter().map(ToString::to_string).chain(mistakes).collect())
+}
+
+/// Whether a diagnostic is about the key that is missing according to a problem of the same section, or about all of
+/// the section.
+fn is_about(diagnostic: &Diagnostic, problem: &str, missing: &str) -> bool {
+    let Some((section, key)) = diagnostic.key.split_once('.') else {
+        return problem.contains(&*diagnostic.key);
+    };
+    let name = missing.rsplit('.').next().unwrap_or(missing);
+    problem.contains(section) && (key == name || !suggestion(key, [name]).is_empty())
 }
 
 /// A problem at the value of a key: its line, its column and the key.

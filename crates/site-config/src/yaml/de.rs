@@ -2,7 +2,7 @@
 
 use serde::Deserializer;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
 use super::ReadError;
 use super::tree::{Child, Document, Kind, Node};
@@ -221,7 +221,9 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
             (Kind::List, ..) => Err(ReadError::new(one_of() + "; not a list")),
             (Kind::Map, None, _) if children.is_empty() => Err(ReadError::new(one_of())),
             // Its one key was removed, and has a diagnostic.
-            (Kind::Map, None, _) => Err(ReadError::missing_field("name")),
+            (Kind::Map, None, _) => {
+                Err(ReadError { is_repeated: true, ..ReadError::new(one_of()) })
+            }
             // `flap: {link: x}`
             (Kind::Map, Some(_), None) => {
                 visitor.visit_enum(MapAccessDeserializer::new(self.entries()))

@@ -17,7 +17,7 @@ use de::ValueDeserializer;
 pub use tree::Document;
 use tree::{Child, Position};
 
-/// The most diagnostics of a file: one with more is a file of another kind.
+/// The most diagnostics of a file: one with more is a file of another kind. A further one says how many there are.
 pub(crate) const MAX_DIAGNOSTICS: usize = 100;
 
 /// One error of a file. Displays as one line.
@@ -78,47 +78,80 @@ pub struct Parsed<T> {
     pub document: Document,
 }
 
-/// Parses a text; one of blanks and comments is the default value.
-pub fn parse<T: DeserializeOwned + Default>(text: &str) -> Parsed<T> {
-    let (mut document, mut diagnostics) = Document::parse(text);
-    let value = deserialize(&mut document, &mut diagnostics);
-    diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
-    Parsed { value, diagnostics, document }
+/// What is wrong with a file, as far as it is listed.
+#[derive(Debug, Default)]
+struct Found {
+    diagnostics: Vec<Diagnostic>,
+    /// How many more are known and not listed.
+    more: usize,
 }
 
-/// Deserializes the type, and reports and removes what it refuses, until it refuses nothing.
-fn deserialize<T: DeserializeOwned + Default>(
-    document: &mut Document,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> T {
+impl Found {
+    fn is_full(&self) -> bool {
+        self.diagnostics.len() >= MAX_DIAGNOSTICS
+    }
+
+    fn add(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
+        if self.is_full() {
+            self.more += 1;
+        } else {
+            self.diagnostics.push(diagnostic());
+        }
+    }
+
+    /// In the order of the file; if there may be more than are listed, with a line about those.
+    fn finish(mut self) -> Vec<Diagnostic> {
+        self.diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        if let Some(last) = self.diagnostics.last().filter(|_| self.is_full()) {
+            let more = match self.more {
+                0 => String::new(),
+                more => format!("; there are at least {more} more"),
+            };
+            let problem = format!("only the first {MAX_DIAGNOSTICS} errors are listed{more}");
+            self.diagnostics.push(Diagnostic::new((last.line, last.column), "", problem));
+        }
+        self.diagnostics
+    }
+}
+
+/// Parses a text; one of blanks and comments is the default value.
+pub fn parse<T: DeserializeOwned + Default>(text: &str) -> Parsed<T> {
+    let (mut document, mut found) = Document::parse(text);
+    let value = deserialize(&mut document, &mut found);
+    Parsed { value, diagnostics: found.finish(), document }
+}
+
+/// Deserializes the type, and reports and removes what it refuses, until it refuses nothing. Each time takes as long as
+/// the file is large, so the number of times is limited.
+fn deserialize<T: DeserializeOwned + Default>(document: &mut Document, found: &mut Found) -> T {
     loop {
         let Some(root) = ValueDeserializer::root(document) else { return T::default() };
         let error = match T::deserialize(root) {
             Ok(value) => return value,
             Err(error) => error,
         };
-        if !error.is_reported(document) {
-            diagnostics.push(error.diagnostic(document));
+        // All unknown keys of a mapping at once: one after the other they would take a time each.
+        let is_removed = error.remove_unknown(document, found);
+        if !is_removed && !error.is_reported(document) {
+            found.add(|| error.diagnostic(document));
         }
-        if diagnostics.len() >= MAX_DIAGNOSTICS {
-            let (line, column) = diagnostics.last().map_or((1, 1), |last| (last.line, last.column));
-            let problem = format!("only the first {MAX_DIAGNOSTICS} errors are listed");
-            diagnostics.push(Diagnostic::new((line, column), "", problem));
-            return T::default();
-        }
-        if !error.remove(document) {
+        if found.is_full() || !is_removed && !error.remove(document) {
             return T::default();
         }
     }
 }
 
 /// Why a type refuses an entry of the tree.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Default, thiserror::Error)]
 #[error("{problem}")]
 struct ReadError {
     problem: String,
-    /// A mapping lacks a key.
-    is_missing_key: bool,
+    /// The key that a mapping lacks.
+    missing: Option<&'static str>,
+    /// The keys that a mapping may have, if it has another one.
+    known: Option<&'static [&'static str]>,
+    /// It follows from an entry that was removed.
+    is_repeated: bool,
     /// The entry and those that it is in: the containers, with the indices in them. The entry is the first.
     entries: Vec<(usize, usize)>,
     /// It is about the key of the entry.
@@ -127,8 +160,7 @@ struct ReadError {
 
 impl ReadError {
     fn new(problem: impl Into<String>) -> Self {
-        let problem = problem.into();
-        ReadError { problem, is_missing_key: false, entries: Vec::new(), at_key: false }
+        ReadError { problem: problem.into(), ..ReadError::default() }
     }
 
     /// Adds the entry of a container that the error comes from.
@@ -144,11 +176,16 @@ impl ReadError {
         document.nodes[*container].children.get(*index)
     }
 
-    /// Whether it is reported already: a key is missing because it was removed.
+    /// Whether it is reported already: the key that is missing was removed, or one that is a misspelling of it.
     fn is_reported(&self, document: &Document) -> bool {
+        let Some(missing) = self.missing else { return self.is_repeated };
         let node = self.entry(document).map(|entry| entry.node).or(document.root);
-        let mut children = node.iter().flat_map(|node| &document.nodes[*node].children);
-        self.is_missing_key && children.any(|child| child.removed)
+        let children = node.iter().flat_map(|node| &document.nodes[*node].children);
+        let mut removed = children.filter(|child| child.removed);
+        removed.any(|child| {
+            let key = document.key_of(child);
+            key.is_none_or(|key| key == missing || !suggestion(key, [missing]).is_empty())
+        })
     }
 
     fn diagnostic(&self, document: &Document) -> Diagnostic {
@@ -157,11 +194,43 @@ impl ReadError {
             None => document.root.map_or((1, 1), position_of),
             Some(entry) => entry.key.filter(|_| self.at_key).map_or(entry.position, position_of),
         };
-        let entries = self.entries.iter().rev();
-        let key = entries.fold(String::new(), |path, (container, index)| {
+        Diagnostic::new(position, self.path(document, 0), &*self.problem)
+    }
+
+    /// The path of the entry, or of the container that is so many levels above it.
+    fn path(&self, document: &Document, above: usize) -> String {
+        let entries = self.entries.iter().skip(above).rev();
+        entries.fold(String::new(), |path, (container, index)| {
             document.path_of(&path, *container, *index)
-        });
-        Diagnostic::new(position, key, &*self.problem)
+        })
+    }
+
+    /// If it is about an unknown key, reports and removes all unknown keys of that mapping.
+    fn remove_unknown(&self, document: &mut Document, found: &mut Found) -> bool {
+        let (Some(known), Some(&(container, index)), true) =
+            (self.known, self.entries.first(), self.at_key)
+        else {
+            return false;
+        };
+        let path = self.path(document, 1);
+        let is_unknown = |document: &Document, child: &Child| {
+            !child.removed && document.key_of(child).is_some_and(|key| !known.contains(&key))
+        };
+        let children = &document.nodes[container].children;
+        if !children.get(index).is_some_and(|child| is_unknown(document, child)) {
+            return false;
+        }
+        for index in 0..children.len() {
+            let child = &document.nodes[container].children[index];
+            let Some(key) = child.key.filter(|_| is_unknown(document, child)) else { continue };
+            found.add(|| {
+                let (position, text) = (document.nodes[key].position, &document.nodes[key].text);
+                let ReadError { problem, .. } = ReadError::unknown_field(text, known);
+                Diagnostic::new(position, document.path_of(&path, container, index), problem)
+            });
+            document.remove(container, index);
+        }
+        true
     }
 
     /// Removes the entry from the tree; `false` if there is none.
@@ -194,12 +263,13 @@ impl Error for ReadError {
 
     fn unknown_field(given: &str, known: &'static [&'static str]) -> Self {
         let near = suggestion(given, known.iter().copied());
-        ReadError::new(format!("unknown key{near}; known: {}", known.join(", ")))
+        let problem = format!("unknown key{near}; known: {}", known.join(", "));
+        ReadError { known: Some(known), ..ReadError::new(problem) }
     }
 
     fn missing_field(field: &'static str) -> Self {
         let problem = format!("the key {field:?} is missing");
-        ReadError { is_missing_key: true, ..ReadError::new(problem) }
+        ReadError { missing: Some(field), ..ReadError::new(problem) }
     }
 }
 

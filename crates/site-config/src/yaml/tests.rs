@@ -1,6 +1,7 @@
 //! Values, their positions, and diagnostics.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -214,7 +215,11 @@ fn diagnostics_and_aliases_are_bounded() {
     let many = (0..5000).map(|n| format!("key{n}: x\n")).collect::<Vec<_>>().concat();
     let listed = diagnostics(&many);
     assert_eq!(listed.len(), MAX_DIAGNOSTICS + 1);
-    assert!(listed.last().unwrap().contains("only the first 100 errors"), "{listed:?}");
+    let last = listed.last().unwrap();
+    assert!(
+        last.contains("only the first 100 errors are listed; there are at least 4900 more"),
+        "{last}"
+    );
     // Each level has ten times the one before: 10 to the power of 9 values.
     let level =
         |level: u32| format!("k{level}: &a{level} [{}]\n", format!("*a{}, ", level - 1).repeat(10));
@@ -222,4 +227,48 @@ fn diagnostics_and_aliases_are_bounded() {
     assert!(diagnostics(&bomb).iter().all(|line| line.contains("unknown key")));
     let deep = "list: ".to_owned() + &"[".repeat(100_000);
     assert_eq!(diagnostics(&deep).len(), 1);
+}
+
+/// How long this thread has had a processor: on a busy computer a test waits for one.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// 1 MiB, the most that a web config file may have. Unknown keys took 60 seconds, unoptimized.
+#[test]
+fn many_errors_take_a_time_in_proportion_to_the_file() {
+    let line = |what: &str| (0..80_000).map(|n| format!("{what}{n}: x\n")).collect::<String>();
+    let twice = line("key").replace('x', "1") + &line("key");
+    let merged = format!("pairs: &a\n{}inner:\n  <<: *a\n", line("  k").replace('x', "1"));
+    let wrong = "pairs:\n".to_owned() + &line("  k");
+    let list = "needs:\n".to_owned() + &"- {what: a, much: b}\n".repeat(40_000);
+    let merges = format!("pairs: &a\n{}list:\n", line("  k")) + &"- {<<: *a}\n".repeat(20_000);
+    for text in [line("key"), twice, merged, wrong, list, merges] {
+        let began = processor_time();
+        let listed = diagnostics(&text);
+        let took = processor_time() - began;
+        println!("{took:?} for {} bytes: {:?}", text.len(), listed.last());
+        assert!(!listed.is_empty() && listed.len() <= MAX_DIAGNOSTICS + 1);
+        // Optimized, it takes a tenth of this time.
+        assert!(took.as_secs() < 4, "{took:?}: {:?}", listed.last());
+    }
+}
+
+#[test]
+fn unknown_key_does_not_hide_a_missing_one() {
+    let lines = diagnostics(
+        "needs:\n- {what: a, colour: red}\n- {what: a, mucj: 1}\n- {what: a, much: x}\n",
+    );
+    let says = [
+        "line 2, column 13: needs[0].colour: unknown key",
+        "needs[0]: the key \"much\" is missing",
+        // Each of these is one mistake.
+        "needs[1].mucj: unknown key (did you mean \"much\"?)",
+        "needs[2].much: \"x\" is not a whole number",
+    ];
+    assert_eq!(lines.len(), says.len(), "{lines:?}");
+    for said in says {
+        assert!(lines.iter().any(|line| line.contains(said)), "{said}: {lines:?}");
+    }
 }

@@ -1,11 +1,14 @@
 //! The tree of a YAML text: values with their positions, aliases resolved, merge keys applied.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput};
 
-use super::{Diagnostic, syntax};
+use super::{Diagnostic, Found, syntax};
+
+/// The most values that merge keys take over in a file: a thousand entries that take over a hundred each are fewer.
+const MAX_MERGED: usize = 1 << 18;
 
 /// A line and a column, from 1.
 pub(super) type Position = (u64, u64);
@@ -71,11 +74,12 @@ impl Node {
 
 impl Document {
     /// Parses a text. The diagnostics are errors of the syntax, and keys that are given twice.
-    pub(super) fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
+    pub(super) fn parse(text: &str) -> (Document, Found) {
         let mut builder = Builder {
             events: Parser::new_from_str(text),
             document: Document::default(),
-            diagnostics: Vec::new(),
+            found: Found::default(),
+            merged: 0,
             anchors: HashMap::new(),
             ended: false,
             is_broken: false,
@@ -96,10 +100,10 @@ impl Document {
         }
         // A part of a file may mean something else than the whole.
         let document = if builder.is_broken { Document::default() } else { builder.document };
-        (document, builder.diagnostics)
+        (document, builder.found)
     }
 
-    fn key_of(&self, child: &Child) -> Option<&str> {
+    pub(super) fn key_of(&self, child: &Child) -> Option<&str> {
         self.nodes[child.key?].scalar()
     }
 
@@ -159,7 +163,9 @@ fn join(path: &str, key: &str) -> String {
 struct Builder<'t> {
     events: Parser<'t, StrInput<'t>>,
     document: Document,
-    diagnostics: Vec<Diagnostic>,
+    found: Found,
+    /// How many values merge keys have taken over.
+    merged: usize,
     anchors: HashMap<usize, usize>,
     /// After an error no event is read: what follows could mean anything.
     ended: bool,
@@ -169,7 +175,7 @@ struct Builder<'t> {
 
 impl<'t> Builder<'t> {
     fn report(&mut self, position: Position, path: &str, problem: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::new(position, path, problem));
+        self.found.add(|| Diagnostic::new(position, path, problem));
     }
 
     /// The next event, which is about the value with this path; `None` at the end, and after an error.
@@ -237,11 +243,12 @@ impl<'t> Builder<'t> {
     }
 
     fn map(&mut self, map: usize, path: &str) {
+        let mut keys = HashMap::new();
         while let Some((event, position)) = self.next(path)
             && event != Event::MappingEnd
         {
             let Some(key) = self.value(event, position, path) else { continue };
-            let is_valid = self.is_valid_key(map, key, position, path);
+            let is_valid = self.is_valid_key(&mut keys, key, position, path);
             let path = join(path, &self.document.nodes[key].text);
             self.child(map, &path, Some((key, is_valid)));
         }
@@ -251,15 +258,22 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Whether a key is a scalar that its mapping does not have yet; reports it if not.
-    fn is_valid_key(&mut self, map: usize, node: usize, position: Position, path: &str) -> bool {
+    /// Whether a key is a scalar that its mapping does not have yet; reports it if not. `keys` are the nodes of the
+    /// keys that it has.
+    fn is_valid_key(
+        &mut self,
+        keys: &mut HashMap<String, usize>,
+        node: usize,
+        position: Position,
+        path: &str,
+    ) -> bool {
         let nodes = &self.document.nodes;
         let Some(text) = nodes[node].scalar() else {
             self.report(position, path, "a key must be a single value, not a list or mapping");
             return false;
         };
-        let same = |child: &&Child| !child.removed && self.document.key_of(child) == Some(text);
-        let Some(first) = nodes[map].children.iter().find(same).and_then(|first| first.key) else {
+        let Some(&first) = keys.get(text) else {
+            keys.insert(text.to_owned(), node);
             return true;
         };
         let (line, key) = (nodes[first].position.0, join(path, text));
@@ -287,9 +301,18 @@ impl<'t> Builder<'t> {
             return;
         }
         let mut merged: Vec<Child> = nodes[map].children.clone();
+        let mut known: HashSet<_> =
+            merged.iter().map(|child| self.document.key_of(child)).collect();
         for child in sources.iter().flat_map(|&source| &nodes[source].children) {
-            let key = self.document.key_of(child);
-            if !child.removed && !merged.iter().any(|known| self.document.key_of(known) == key) {
+            if self.merged >= MAX_MERGED {
+                let position = nodes[from].position;
+                self.report(position, "<<", "its merge keys take over too many values");
+                self.ended = true;
+                return;
+            }
+            // Also those that the mapping has already: each costs time.
+            self.merged += 1;
+            if !child.removed && known.insert(self.document.key_of(child)) {
                 merged.push(child.clone());
             }
         }
