@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fabric_dumps::{Dump, DumpError};
+use fabric_history::model::time::clamped;
 use fabric_observation::{Collector, MonitorStats, Observation};
 use humantime::format_rfc3339_seconds;
 use ib_fabric::names::{Naming, NodeNameMap};
@@ -47,7 +48,7 @@ pub fn read(paths: &[PathBuf], between: Option<Duration>) -> Result<Vec<Dump>, F
 pub fn notes(dumps: &[Dump]) -> Vec<String> {
     let note = |dump: &Dump| {
         let formats: Vec<&str> = dump.files.iter().map(|(_, format)| format.label()).collect();
-        let time = format_rfc3339_seconds(dump.taken_at);
+        let time = format_rfc3339_seconds(clamped(dump.taken_at));
         let guessed = if dump.has_time { "" } else { " (modification time of the file)" };
         let mut name: String = dump.name();
         if name.chars().count() > SHOWN {

@@ -11,6 +11,7 @@ use crate::api::model::{
 };
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
+use fabric_history::model::time::clamped;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::SharedState;
 use ib_health::verdict::{Reason, Verdict};
@@ -195,7 +196,7 @@ pub fn duration(time: Duration) -> String {
 /// A time in the exporter's time zone, with its machine-readable form.
 pub fn timestamp(clock: &LocalClock, time: SystemTime) -> Markup {
     html! {
-        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.format(time)) }
+        time datetime=(humantime::format_rfc3339_seconds(clamped(time))) { (clock.format(time)) }
     }
 }
 
@@ -530,5 +531,12 @@ mod tests {
             page,
             "<a href=\"/node/0x0000000000000001?fabric=f%22%3E%3Cb%3E#port-3\">&lt;script&gt;&quot;x&quot;&lt;/script&gt; port 3</a>"
         );
+    }
+
+    #[test]
+    fn timestamp_beyond_the_year_9999_is_a_time() {
+        let far = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40);
+        let text = timestamp(&LocalClock::now(), far).into_string();
+        assert!(text.contains("datetime=\"9999-12-31T23:59:59Z\""), "{text}");
     }
 }

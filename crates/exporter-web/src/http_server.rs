@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -222,6 +222,7 @@ impl Shared {
             .max_header_size(limits.head_bytes)
             // The first head is parsed when it is complete; at most this much is read until then.
             .max_buf_size(2 * limits.head_bytes)
+            .auto_date_header(has_http_date(SystemTime::now()))
             .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         tokio::select! {
@@ -308,6 +309,16 @@ impl LogThrottle {
     }
 }
 
+/// Whether the header Date can have a time: hyper panics before 1970 and after 9999. Without a usable clock a server
+/// sends no Date (RFC 9110, 6.6.1).
+fn has_http_date(now: SystemTime) -> bool {
+    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
+    // A connection may last for a day.
+    const MARGIN: Duration = Duration::from_secs(24 * 3600);
+    let since = now.duration_since(SystemTime::UNIX_EPOCH);
+    since.is_ok_and(|since| since + MARGIN < YEAR_10000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,5 +337,14 @@ mod tests {
             [due("a", 10), due("a", 11), due("a", 20), due("a", 90)],
             [Some(2), None, Some(1), Some(0)]
         );
+    }
+
+    #[test]
+    fn no_date_is_sent_by_a_clock_beyond_the_year_9999_or_before_1970() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert!(has_http_date(SystemTime::now()) && has_http_date(at(0)));
+        assert!(has_http_date(at(253_402_200_000)) && !has_http_date(at(253_402_300_700)));
+        assert!(!has_http_date(at(1 << 40)));
+        assert!(!has_http_date(at(0).checked_sub(Duration::from_secs(1)).unwrap()));
     }
 }

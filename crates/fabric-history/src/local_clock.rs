@@ -18,7 +18,12 @@ pub struct LocalClock {
 impl LocalClock {
     /// The host's time and zone.
     pub fn now() -> Self {
-        LocalClock { now: Zoned::now() }
+        Self::at(SystemTime::now())
+    }
+
+    /// A time in the host's zone; the nearest one that a calendar has, as the clock of a host may be set to any year.
+    fn at(time: SystemTime) -> Self {
+        LocalClock { now: nearest(time).to_zoned(TimeZone::system()) }
     }
 
     /// The time that is this long ago.
@@ -49,8 +54,7 @@ impl LocalClock {
 
     /// Formats a time in this zone, to the second.
     pub fn format(&self, time: SystemTime) -> String {
-        let stamp = Timestamp::try_from(time).unwrap_or(Timestamp::MAX);
-        stamp.to_zoned(self.zone_of()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+        nearest(time).to_zoned(self.zone_of()).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
     /// Formats the time of day in this zone, to the second.
@@ -94,6 +98,12 @@ impl LocalClock {
             )
         })
     }
+}
+
+/// The nearest time up to the year 9999.
+fn nearest(time: SystemTime) -> Timestamp {
+    let end = if time < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::try_from(time).unwrap_or(end)
 }
 
 #[cfg(test)]
@@ -149,5 +159,18 @@ mod tests {
         let time = clock().parse("2026-11-01T03:12:00Z").unwrap();
         assert_eq!(clock().format(time), "2026-11-01 04:12:00");
         assert_eq!(clock().zone(), "+01:00");
+    }
+
+    #[test]
+    fn clock_beyond_the_year_9999_is_shown_as_its_end() {
+        let far = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40);
+        let clock = LocalClock::at(far);
+        assert!(clock.format(far).starts_with("9999-12-3"), "{}", clock.format(far));
+        assert!(clock.format(clock.time()).starts_with("9999-12-3"));
+        assert_eq!(clock.format_time(far).len(), "23:59:59".len());
+        assert!(clock.ago(Duration::from_secs(60)) < clock.time());
+        assert!(clock.parse("03:12").is_ok() && !clock.zone().is_empty());
+        let before = SystemTime::UNIX_EPOCH.checked_sub(Duration::from_secs(1 << 40)).unwrap();
+        assert!(LocalClock::at(before).time() < SystemTime::UNIX_EPOCH);
     }
 }

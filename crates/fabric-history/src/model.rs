@@ -325,7 +325,7 @@ pub mod time {
     }
 
     /// The nearest time that RFC 3339 can have: none before 1970 or after 9999.
-    pub(crate) fn clamped(at: SystemTime) -> SystemTime {
+    pub fn clamped(at: SystemTime) -> SystemTime {
         at.clamp(SystemTime::UNIX_EPOCH, of_millis(253_402_300_799_000))
     }
 
