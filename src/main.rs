@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 use fabric_exporter::cli::{
@@ -9,7 +10,15 @@ use fabric_exporter::cli::{
 };
 use fabric_exporter::resolver;
 
+/// Lets a write beyond the limit of `ulimit -f` fail, as on a full disk, instead of ending the program. A handler and
+/// not `SIG_IGN`, which programs that we start would inherit.
+fn ignore_file_size_signal() {
+    // Without the handler everything else works.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
 fn main() -> ExitCode {
+    ignore_file_size_signal();
     resolver::use_hosts_file_and_dns();
     let Cli { color, verb } = Cli::parse();
     let color = color.unwrap_or_default();
