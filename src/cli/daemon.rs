@@ -279,9 +279,7 @@ impl<'a> Daemon<'a> {
         server.shutdown(DRAIN_TIMEOUT).await;
         render.abort();
         // Requests in flight are waited for, but not long.
-        let joined = tokio::task::spawn_blocking(move || {
-            threads.into_iter().all(|thread| thread.join().is_ok())
-        });
+        let joined = tokio::task::spawn_blocking(move || join_all(threads));
         let joined = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await;
         if joined.is_err() {
             tracing::warn!(timeout = ?SHUTDOWN_TIMEOUT, "shutdown timed out: a monitor is still running");
@@ -315,6 +313,12 @@ fn spawn(worker: Worker, guard: ExitGuard) -> Result<JoinHandle<()>, Fatal> {
             (worker.run)();
         })
         .map_err(Fatal::failed_to("cannot start a thread"))
+}
+
+/// Waits for all threads, also after one that panicked: the recorder writes its last events when the monitors have
+/// ended. Returns whether none panicked.
+fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) -> bool {
+    threads.into_iter().fold(true, |is_clean, thread| thread.join().is_ok() && is_clean)
 }
 
 /// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
@@ -412,5 +416,25 @@ impl Drop for ExitGuard {
     fn drop(&mut self) {
         // Without a receiver the program is ending itself.
         let _ = self.0.send(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_after_one_that_panicked_are_waited_for() {
+        let panicked = std::thread::spawn(|| panic!("on purpose"));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        // Ends only once the thread before it was joined: its handle is taken from the iterator after that.
+        let others = std::iter::once_with(move || {
+            std::thread::spawn(move || {
+                let _ = sender.send("recorded");
+            })
+        });
+        assert!(!join_all(std::iter::once(panicked).chain(others)));
+        assert_eq!(receiver.recv(), Ok("recorded"), "the recorder was waited for");
+        assert!(join_all([std::thread::spawn(|| {})]));
     }
 }
