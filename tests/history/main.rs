@@ -6,6 +6,7 @@ mod asked;
 mod budget;
 mod damaged;
 mod digested;
+mod displaced;
 mod dumped;
 mod exported;
 mod flipped;

@@ -16,6 +16,15 @@ pub enum HistoryError {
     /// It is a FIFO, a directory, a device or a socket.
     #[error("{0}: is {1}, not a regular file: remove it, or use another path")]
     NotAFile(PathBuf, &'static str),
+    /// Its lock file is not ours: the path of the lock, and what is there.
+    #[error(
+        "{0}: is {1}, not a lock file of fabric-exporter, and was left unchanged: remove it if nothing else needs \
+         it, or use another path for the history"
+    )]
+    ForeignLock(PathBuf, &'static str),
+    /// It was taken away while it was recorded to: how.
+    #[error("{0}: {1} by another program: recording continues in a new file")]
+    Displaced(PathBuf, Displaced),
     /// It is a file of another program, or a history that this version cannot read or write.
     #[error("{0}: {1}")]
     Unusable(PathBuf, String),
@@ -43,6 +52,20 @@ pub enum HistoryError {
     /// SQLite failed.
     #[error("{0}: cannot {1}: {2}")]
     Database(PathBuf, &'static str, rusqlite::Error),
+}
+
+/// What another program did to a file that is recorded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Displaced {
+    /// No file has its name any more.
+    #[error("was deleted or renamed")]
+    Removed,
+    /// Another file has its name.
+    #[error("was replaced")]
+    Replaced,
+    /// It is shorter than it was.
+    #[error("was truncated")]
+    Truncated,
 }
 
 /// Which ids a file has run out of.
@@ -144,6 +167,7 @@ impl HistoryError {
         match self {
             _ if self.is_damage() => RecorderErrorKind::Damaged,
             HistoryError::Taken(_) => RecorderErrorKind::Taken,
+            HistoryError::Displaced(..) => RecorderErrorKind::Displaced,
             HistoryError::Full(..) => RecorderErrorKind::Full,
             HistoryError::Io(..) => RecorderErrorKind::Io,
             HistoryError::OutOfIds(..) => RecorderErrorKind::Numbers,

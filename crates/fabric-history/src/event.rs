@@ -16,6 +16,7 @@ ib_mad::labeled_enum! {
     pub enum EventKind {
         ExporterStart, "exporter_start", "The exporter started. Nothing is known about the time when it did not run.";
         ExporterStop, "exporter_stop", "The exporter stopped.";
+        HistoryDisplaced, "history_displaced", "Another program deleted, renamed, replaced or truncated the history file. A new file begins with this event.";
         SweepFailed, "sweep_failed", "Sweeps of the fabric fail.";
         SweepRecovered, "sweep_recovered", "Sweeps of the fabric succeed again.";
         ReadsFailed, "reads_failed", "Counters of some ports cannot be read, although their nodes respond.";

@@ -19,7 +19,7 @@ pub mod testing;
 
 use std::time::{Duration, SystemTime};
 
-pub use error::{HistoryError, OutOfIds};
+pub use error::{Displaced, HistoryError, OutOfIds};
 pub use event::{EventKind, NewEvent};
 pub use file::ensure_place;
 pub use file::reader::Reader;

@@ -154,6 +154,7 @@ labeled_enum! {
         Taken, "taken", "Another exporter records to this file.";
         Unusable, "unusable", "The file is not a history, or not one that this version can write.";
         Damaged, "damaged", "SQLite found the file corrupt.";
+        Displaced, "displaced", "Another program deleted, renamed, replaced or truncated the file: a new one was started.";
         Full, "full", "Less than the reserved space of the disk is free.";
         Io, "io", "The operating system or the disk reported an error.";
         Database, "database", "SQLite refused: the file is locked, or an added table or trigger forbids it.";

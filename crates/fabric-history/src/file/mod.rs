@@ -1,9 +1,10 @@
-//! The file of a history: its lock, and how a damaged file is set aside.
+//! The file of a history: its header, and how a damaged file is set aside.
 
 pub mod dump;
 pub mod frame;
 pub(crate) mod id_map;
 pub(crate) mod link_errors;
+pub(crate) mod lock;
 pub mod packed;
 pub mod reader;
 pub mod record_kind;
@@ -22,12 +23,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
-use rustix::fs::{FlockOperation, flock};
 
 use super::HistoryError;
-
-/// The content of the lock beside a history.
-const MARK: &[u8] = b"a history of fabric-exporter\n";
+use crate::model::time::clamped;
+use lock::{is_marked, lock_path};
 
 /// How long a writer waits for another one: there should be none.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
@@ -66,10 +65,6 @@ pub fn free(path: &Path) -> Result<u64, HistoryError> {
 /// An error if less than `least` bytes are free.
 pub(crate) fn ensure_free(path: &Path, free: u64, least: u64) -> Result<(), HistoryError> {
     if free < least { Err(HistoryError::Full(path.into(), free, least)) } else { Ok(()) }
-}
-
-pub(crate) fn lock_path(path: &Path) -> PathBuf {
-    with_suffix(path, ".lock")
 }
 
 /// An error if there is something other than a regular file. It is not opened for this: a FIFO would wait
@@ -122,7 +117,7 @@ impl Header {
         // A file that has replaced another one is opened; nothing is written to the other.
         let file = match self.0.take().filter(is_same) {
             Some(file) => file,
-            None => Arc::new(open(path)?),
+            None => Arc::new(open(path, false)?),
         };
         let mut header = vec![0; 100];
         let length = file.read_at(&mut header, 0).map_err(failed)?;
@@ -130,13 +125,28 @@ impl Header {
         self.0 = Some(file);
         Ok(header)
     }
+
+    /// The file at a path, which is created empty if it does not exist.
+    pub(crate) fn file(&mut self, path: &Path) -> Result<Arc<File>, HistoryError> {
+        if metadata(path, "open the file")?.is_none() {
+            self.0 = Some(Arc::new(open(path, true)?));
+        } else {
+            self.read(path)?;
+        }
+        self.0
+            .clone()
+            .ok_or_else(|| HistoryError::io(path, "open the file")(ErrorKind::NotFound.into()))
+    }
 }
 
-fn open(path: &Path) -> Result<File, HistoryError> {
-    let failed = HistoryError::io(path, "read the file");
+fn open(path: &Path, create: bool) -> Result<File, HistoryError> {
+    let failed = HistoryError::io(path, if create { "create the file" } else { "read the file" });
     // A FIFO that has replaced the file since then must not block us either.
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let mut options = File::options();
+    // With the mode that SQLite gives a file.
+    options.read(true).write(create).create(create).truncate(false).mode(0o644);
+    let file = options.custom_flags(flags).open(path).map_err(failed)?;
     regular(path, &file.metadata().map_err(failed)?)?;
     Ok(file)
 }
@@ -145,46 +155,6 @@ fn open(path: &Path) -> Result<File, HistoryError> {
 pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
     ensure_regular(path)?;
     ensure_regular(&lock_path(path))
-}
-
-/// The lock of the process that writes a file. A separate file: SQLite holds its own lock only during each
-/// transaction.
-#[derive(Debug)]
-pub(crate) struct WriterLock(File);
-
-impl Drop for WriterLock {
-    // Closing is not enough: a child process that another thread forked holds a copy of the descriptor, and
-    // with it the lock, until its exec.
-    fn drop(&mut self) {
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
-}
-
-pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
-    let failed = HistoryError::io(path, "create the lock file");
-    ensure_regular(lock_path)?;
-    let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
-    let lock = lock.map_err(failed)?;
-    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(WriterLock(lock)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken(path.into())),
-        Err(error) => Err(failed(error.into())),
-    }
-}
-
-/// Marks the lock, so that the file beside it counts as ours if its header does not show it: the process was
-/// killed before it wrote the header, or the header is damaged. An existing mark is not written again: on
-/// a full disk the lock would be truncated and not written.
-pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
-    if is_marked(lock) {
-        return Ok(());
-    }
-    std::fs::write(lock, MARK).map_err(HistoryError::io(path, "write the lock file"))
-}
-
-/// Whether a lock marks the file beside it as ours.
-fn is_marked(lock: &Path) -> bool {
-    std::fs::read(lock).is_ok_and(|mark| mark == MARK)
 }
 
 /// An error if a file is not a history: a mistyped name must not cost a file.
@@ -215,7 +185,7 @@ pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), History
         HistoryError::Database(_, _, error) => error.to_string(),
         other => other.to_string(),
     };
-    let aside = rename_aside(path, what)?;
+    let aside = rename_aside(path, &SUFFIXES, what)?;
     tracing::error!(
         %error, file = %path.display(), aside = %aside.display(),
         "history file damaged: set aside, starting a new file"
@@ -225,14 +195,16 @@ pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), History
 
 /// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the lock.
 pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
-    let length = |suffix| {
-        let found = metadata(&with_suffix(path, suffix), "find the write-ahead log")?;
-        Ok::<_, HistoryError>(found.map_or(0, |found| found.len()))
-    };
-    if length("")? > 0 || length("-wal")? == 0 {
+    if length(path, "")? > 0 || length(path, "-wal")? == 0 {
         return Ok(());
     }
-    let aside = rename_aside(path, || "the write-ahead log exists without the file".into())?;
+    rename_log_aside(path)
+}
+
+/// Sets a write-ahead log aside that does not belong to the file beside it. The caller holds the lock.
+pub(crate) fn rename_log_aside(path: &Path) -> Result<(), HistoryError> {
+    let what = || "the write-ahead log exists without the file".into();
+    let aside = rename_aside(path, &SUFFIXES[1..], what)?;
     tracing::warn!(
         file = %path.display(), aside = %aside.display(),
         "history write-ahead log without its file: set aside, starting a new file"
@@ -240,33 +212,43 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
     Ok(())
 }
 
-/// Renames a history to one with the time in its name, which it returns.
-fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
+/// The length of one of the files of a history; 0 if it does not exist.
+pub(crate) fn length(path: &Path, suffix: &str) -> Result<u64, HistoryError> {
+    let found = metadata(&with_suffix(path, suffix), "find the write-ahead log")?;
+    Ok(found.map_or(0, |found| found.len()))
+}
+
+/// Renames files of a history to ones with the time in their names; returns the name.
+fn rename_aside(
+    path: &Path,
+    suffixes: &[&str],
+    what: impl FnOnce() -> String,
+) -> Result<PathBuf, HistoryError> {
     let failed = HistoryError::io(path, "set the file aside");
     let count = count_aside(path).map_err(failed)?;
     if count >= MAX_ASIDE {
         return Err(HistoryError::Crowded(path.into(), what(), count));
     }
-    let now = humantime::format_rfc3339_micros(SystemTime::now());
+    let now = humantime::format_rfc3339_micros(clamped(SystemTime::now()));
     let aside = with_suffix(path, &format!("{ASIDE}{}", now.to_string().replace(':', "")));
     if aside.try_exists().map_err(failed)? {
         return Err(failed(ErrorKind::AlreadyExists.into()));
     }
-    rename_all(path, &aside).map_err(failed)?;
+    rename_all(path, &aside, suffixes).map_err(failed)?;
     Ok(aside)
 }
 
 /// Renames a history and its log, or neither.
-fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
+fn rename_all(from: &Path, to: &Path, suffixes: &[&str]) -> std::io::Result<()> {
     let rename = |from: &Path, to: &Path, suffix| {
         std::fs::rename(with_suffix(from, suffix), with_suffix(to, suffix))
     };
-    for (at, suffix) in SUFFIXES.iter().enumerate() {
+    for (at, suffix) in suffixes.iter().enumerate() {
         if let Err(error) = rename(from, to, suffix)
             && error.kind() != ErrorKind::NotFound
         {
             // The file last: until then the log has its file under one of the names.
-            for suffix in SUFFIXES[..at].iter().rev() {
+            for suffix in suffixes[..at].iter().rev() {
                 // A file that keeps its new name is counted as set aside.
                 let _ = rename(to, from, suffix);
             }
@@ -308,18 +290,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dropped_lock_is_free_although_a_forked_child_has_its_descriptor() {
-        let folder = tempfile::tempdir().unwrap();
-        let [file, beside] = ["history.db", "history.db.lock"].map(|name| folder.path().join(name));
-        let held = lock(&file, &beside).unwrap();
-        let of_the_child = held.0.try_clone().unwrap();
-        assert!(matches!(lock(&file, &beside), Err(HistoryError::Taken(_))));
-        drop(held);
-        lock(&file, &beside).unwrap();
-        drop(of_the_child);
-    }
-
-    #[test]
     fn failed_rename_leaves_file_and_log_together() {
         let folder = tempfile::tempdir().unwrap();
         let [file, aside] = ["history.db", "aside"].map(|name| folder.path().join(name));
@@ -329,14 +299,14 @@ mod tests {
             }
             // A file cannot be renamed to a folder.
             std::fs::create_dir(with_suffix(&aside, stuck)).unwrap();
-            rename_all(&file, &aside).unwrap_err();
+            rename_all(&file, &aside, &SUFFIXES).unwrap_err();
             for suffix in SUFFIXES {
                 assert_eq!(std::fs::read_to_string(with_suffix(&file, suffix)).unwrap(), suffix);
             }
             assert!(!aside.exists());
             std::fs::remove_dir(with_suffix(&aside, stuck)).unwrap();
         }
-        rename_all(&file, &aside).unwrap();
+        rename_all(&file, &aside, &SUFFIXES).unwrap();
         for suffix in SUFFIXES {
             assert!(!with_suffix(&file, suffix).exists());
             assert_eq!(std::fs::read_to_string(with_suffix(&aside, suffix)).unwrap(), suffix);

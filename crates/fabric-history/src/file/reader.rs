@@ -6,11 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags, Result};
 
+use crate::file::lock::{is_marked, lock_path};
 use crate::file::record_kind::{CounterIds, RecordKind};
 use crate::file::sql::{Order, PortRow, Sql};
-use crate::file::{
-    BUSY, ensure_regular, is_marked, lock_path, packed, schema, timeline, walk, with_suffix,
-};
+use crate::file::{BUSY, ensure_regular, packed, schema, timeline, walk, with_suffix};
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };

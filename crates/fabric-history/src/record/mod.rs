@@ -10,7 +10,9 @@
 //! exporter's own host as a fabric without links, so that they are recorded the same way.
 
 mod catalog;
+mod clock;
 mod deltas;
+mod displaced;
 pub mod events;
 mod host;
 mod hourly_digest;

@@ -15,8 +15,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
+use crate::error::Displaced;
 use crate::event::{EventKind, NewEvent};
-use crate::file::{Header, count_aside};
+use crate::file::{Header, count_aside, length};
+use crate::record::clock::ClockMonitor;
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
 use crate::record::module_places::PlaceChange;
@@ -28,8 +30,6 @@ use ib_fabric::Snapshot;
 use ib_health::Assessment;
 use ib_health::recorded::RecordedErrors;
 use ib_health::totals::TotalsSeed;
-use ib_mad::Moment;
-use ib_mad::moment::Anchor;
 
 /// How many events are kept at most while the file cannot be written.
 const MAX_PENDING_EVENTS: usize = 10_000;
@@ -193,8 +193,51 @@ impl Recorder {
         self.record(observation, at);
     }
 
+    /// Starts a new file if another program deleted, renamed, replaced or truncated the one that is open, with an event
+    /// in each fabric.
+    fn ensure_in_place(&mut self, now: SystemTime) {
+        let Some(displaced) = self.store.as_ref().and_then(Store::displaced) else { return };
+        let Some(store) = self.store.take() else { return };
+        // Opening the file may set it aside.
+        self.counted = None;
+        if displaced == Displaced::Truncated {
+            store.close_without_checkpoint();
+            if !self.is_cut_off() {
+                return;
+            }
+        } else if let Err(error) = store.leave(displaced) {
+            self.report(&error);
+        }
+        let error = HistoryError::Displaced(self.settings.file.clone(), displaced);
+        self.metrics.update(|it| it.errors[error.metric_kind() as usize] += 1);
+        tracing::error!(%error, "history file displaced");
+        let file = self.settings.file.display();
+        let text = format!("the history file {file} {displaced} by another program");
+        for (name, fabric) in &mut self.fabrics {
+            let kind = EventKind::HistoryDisplaced;
+            fabric.events.push(NewEvent::of_fabric(kind, name, &*text, now));
+        }
+    }
+
+    /// Whether a file that became shorter, and is closed, has lost pages. One that has any left is set aside.
+    fn is_cut_off(&mut self) -> bool {
+        // Nothing is left to examine; a log is set aside when the file is opened.
+        if length(&self.settings.file, "").is_ok_and(|length| length == 0) {
+            return true;
+        }
+        let is_over = self.is_over();
+        match Store::check(&self.settings.file, &mut self.header, is_over) {
+            Ok(fault) => fault.is_some(),
+            Err(error) => {
+                self.handle_error(&error);
+                false
+            }
+        }
+    }
+
     /// Records an observation. `now` is the time of day.
     pub fn record(&mut self, observation: &Observation, now: SystemTime) {
+        self.ensure_in_place(now);
         let name = &observation.fabric;
         let known = self.fabrics.remove(name);
         let mut fabric = known.unwrap_or_else(|| {
@@ -264,6 +307,7 @@ impl Recorder {
             it.events += events.len() as u64;
         });
         let pruned = store.prune(&self.settings, trusted_time);
+        store.note_length();
         let bytes = store.bytes();
         self.metrics.update(|it| it.bytes = bytes);
         match pruned {
@@ -282,6 +326,7 @@ impl Recorder {
 
     /// Writes pending events, and one event per fabric that the exporter stopped.
     pub fn finish(&mut self, now: SystemTime) {
+        self.ensure_in_place(now);
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
             let (kind, text) = (EventKind::ExporterStop, "fabric-exporter stopped");
@@ -326,7 +371,7 @@ impl Recorder {
         // Only if the error is about the file itself, not about a copy or a file beside it.
         if matches!(error, HistoryError::Damaged(..) | HistoryError::Database(..))
             && error.is_damage()
-            && let Err(error) = Store::set_aside(&self.settings.file, error)
+            && let Err(error) = Store::set_aside(&self.settings.file, &mut self.header, error)
         {
             self.handle_error(&error);
         }
@@ -342,16 +387,21 @@ impl Recorder {
         self.checked = Some(Instant::now());
         let file = self.settings.file.display();
         tracing::info!(%file, "history check started");
-        // Shutdown must not wait for minutes: pending events are still to be written.
-        let board = self.board.clone();
-        let is_over = move || board.as_ref().is_some_and(|board| board.has_changed().is_err());
-        match Store::check(&self.settings.file, is_over.clone()) {
+        let is_over = self.is_over();
+        match Store::check(&self.settings.file, &mut self.header, is_over.clone()) {
             Ok(Some(error)) => self.report(&error),
             _ if is_over() => tracing::info!(%file, "history check cancelled: recording ends"),
             Ok(None) => tracing::info!(%file, "history check found no damage"),
             Err(error) => self.handle_error(&error),
         }
         self.counted = None;
+    }
+
+    /// Says whether recording is to end. Shutdown must not wait for a check that takes minutes: pending events are still
+    /// to be written.
+    fn is_over(&self) -> impl Fn() -> bool + Clone + Send + 'static {
+        let board = self.board.clone();
+        move || board.as_ref().is_some_and(|board| board.has_changed().is_err())
     }
 
     /// Counts the damaged files beside the history file, at most once in [`COUNT_INTERVAL`].
@@ -375,100 +425,5 @@ fn open_store<'a>(
     match store {
         Some(store) => Ok(store),
         none => Ok(none.insert(Store::reopen(file, header)?)),
-    }
-}
-
-/// How far the two clocks may differ between two sweeps: NTP slews by less.
-const MAX_DRIFT: Duration = Duration::from_secs(2);
-
-/// How long the time of day must have been continuous before anything is dropped for its age: a host that
-/// boots with a wrong clock is corrected by NTP within that time.
-const TRUSTED_AFTER: Duration = Duration::from_secs(3600);
-
-/// Compares the time of day with the monotonic clock over a fabric's sweeps.
-#[derive(Debug, Default)]
-pub(super) struct ClockMonitor {
-    last: Option<Anchor>,
-    /// Since when the time of day has been continuous.
-    continuous_since: Moment,
-}
-
-impl ClockMonitor {
-    /// Adds a sweep; returns an event if the time of day was set since the sweep before.
-    pub(super) fn update(&mut self, fabric: &str, sweep: &Snapshot) -> Option<NewEvent> {
-        let now = sweep.anchor;
-        let Some(last) = self.last.replace(now) else {
-            self.continuous_since = now.moment;
-            return None;
-        };
-        let expected = last.wall_of(now.moment);
-        let (direction, by) = match now.wall.duration_since(expected) {
-            Ok(by) => ("forward", by),
-            Err(error) => ("back", error.duration()),
-        };
-        if by <= MAX_DRIFT {
-            return None;
-        }
-        self.continuous_since = now.moment;
-        let seconds = by.as_secs_f64() * if direction == "back" { -1.0 } else { 1.0 };
-        let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
-        let (text, at) = (format!("clock set {direction} by {by}"), now.wall_of(sweep.began));
-        let event = NewEvent::of_fabric(EventKind::ClockJump, fabric, text, at);
-        Some(NewEvent { detail: json!({ "seconds": seconds }), ..event })
-    }
-
-    /// The time of day, if it has been continuous for [`TRUSTED_AFTER`].
-    pub(super) fn trusted_time(&self) -> Option<SystemTime> {
-        let last = self.last?;
-        (last.moment.since(self.continuous_since) >= TRUSTED_AFTER).then_some(last.wall)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use ib_fabric::Fabric;
-
-    const START: SystemTime = SystemTime::UNIX_EPOCH;
-
-    fn at(seconds: u64, wall: SystemTime) -> Snapshot {
-        let moment = Moment::default() + Duration::from_secs(seconds);
-        Snapshot::blank(Arc::new(Fabric::default()), Anchor { moment, wall })
-    }
-
-    #[test]
-    fn set_clock_is_an_event_and_drift_is_not() {
-        let mut clock = ClockMonitor::default();
-        let wall = |seconds: f64| START + Duration::from_secs_f64(1e9 + seconds);
-        let mut update = |moment, seconds| clock.update("fab", &at(moment, wall(seconds)));
-        assert_eq!(update(10, 0.0), None, "the first sweep is the reference");
-        assert_eq!(update(25, 15.0), None);
-        assert_eq!(update(40, 31.9), None, "slewed");
-        let back = update(55, 31.9 + 15.0 - 3600.0).unwrap();
-        assert_eq!((back.kind, &*back.text), (EventKind::ClockJump, "clock set back by 1h"));
-        assert!((back.detail["seconds"].as_f64().unwrap() + 3600.0).abs() < 1e-6);
-        assert_eq!(back.at, wall(31.9 + 15.0 - 3600.0));
-        let forward = update(70, 31.9 + 30.0 - 3597.9).unwrap();
-        assert_eq!(forward.text, "clock set forward by 2s");
-        assert_eq!(update(85, 31.9 + 45.0 - 3597.9), None, "once");
-    }
-
-    #[test]
-    fn time_is_trusted_after_a_continuous_hour() {
-        let mut clock = ClockMonitor::default();
-        assert_eq!(clock.trusted_time(), None);
-        let wall = |seconds: u64| START + Duration::from_secs(seconds);
-        let mut trusted_time = |moment, seconds| {
-            clock.update("fab", &at(moment, wall(seconds)));
-            clock.trusted_time()
-        };
-        assert_eq!(trusted_time(0, 1_000), None, "the clock may be wrong from the start");
-        assert_eq!(trusted_time(3_599, 4_599), None);
-        assert_eq!(trusted_time(3_600, 4_600), Some(wall(4_600)));
-        assert_eq!(trusted_time(3_615, 1_000_000_000), None, "years ahead");
-        assert_eq!(trusted_time(3_630, 4_630), None, "and back");
-        assert_eq!(trusted_time(7_230, 8_230), Some(wall(8_230)));
     }
 }

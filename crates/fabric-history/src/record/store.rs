@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,13 +14,11 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 use crate::event::NewEvent;
 use crate::file::Header;
 use crate::file::link_errors::link_errors;
+use crate::file::lock::{FileLock, WriterLock, lock, lock_path, mark};
 use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
-use crate::file::{
-    BUSY, WriterLock, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside,
-    set_log_aside, totals,
-};
+use crate::file::{BUSY, ensure_ours, prepare, schema, set_aside, set_log_aside, totals};
 use crate::record::catalog::{Catalog, FabricIds};
 use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
 use crate::record::module_places::{self, Place, PlaceChange};
@@ -53,10 +53,15 @@ pub struct Store {
     fabrics: HashMap<i64, WrittenFabric>,
     /// The length of the write-ahead log when it could not be truncated.
     pub(super) log_left: Cell<u64>,
-    /// Closed after the connection.
-    _header: Header,
-    /// Only the process that holds this lock may write.
-    _lock: Arc<WriterLock>,
+    /// The length of the file after the last write.
+    pub(super) length: Cell<u64>,
+    /// Its device and inode.
+    pub(super) identity: (u64, u64),
+    /// Only the process that holds both locks may write. They are released after the connection is closed.
+    _lock: FileLock,
+    _beside: Arc<WriterLock>,
+    /// Closed last.
+    pub(super) file: Arc<File>,
 }
 
 /// What was written of a fabric.
@@ -84,7 +89,7 @@ impl Store {
         let bytes = header.read(path)?;
         ensure_ours(path, &bytes, &lock_path)?;
         let lock = Arc::new(lock(path, &lock_path)?);
-        mark(path, &lock_path)?;
+        mark(path, &lock)?;
         set_log_aside(path)?;
         match Self::open_locked(path, header, &bytes, &lock) {
             Err(error) if error.is_damage() => {
@@ -96,18 +101,25 @@ impl Store {
     }
 
     /// Sets aside a file that was found damaged and is not open, unless another exporter has it.
-    pub fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
+    pub(super) fn set_aside(
+        path: &Path,
+        header: &mut Header,
+        error: &HistoryError,
+    ) -> Result<(), HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
+        let _file = FileLock::new(path, &header.file(path)?)?;
         set_aside(path, error)
     }
 
     /// Lets SQLite check a file that is not open, unless another exporter has it. A file with a fault is set
     /// aside, and the fault returned. An error if `is_cancelled` becomes true before the check ends.
-    pub fn check(
+    pub(super) fn check(
         path: &Path,
+        header: &mut Header,
         is_cancelled: impl Fn() -> bool + Send + 'static,
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
+        let _file = FileLock::new(path, &header.file(path)?)?;
         let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
         let error = HistoryError::Damaged(path.into(), what);
         set_aside(path, &error)?;
@@ -123,12 +135,15 @@ impl Store {
 
     fn open_locked(
         path: &Path,
-        held: &Header,
+        held: &mut Header,
         header: &[u8],
-        lock: &Arc<WriterLock>,
+        beside: &Arc<WriterLock>,
     ) -> Result<Self, HistoryError> {
         let failed = HistoryError::database(path, "open the file");
         schema::ensure_format(path, header)?;
+        let file = held.file(path)?;
+        let lock = FileLock::new(path, &file)?;
+        let about = file.metadata().map_err(HistoryError::io(path, "open the file"))?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         set_checkpoint_on_close(&db, false).map_err(failed)?;
@@ -146,7 +161,7 @@ impl Store {
         let befores = befores(&db, &catalog).map_err(failed)?;
         let fabrics = written_fabrics(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
-        Ok(Store {
+        let store = Store {
             db,
             path: path.to_owned(),
             catalog,
@@ -154,9 +169,14 @@ impl Store {
             befores,
             fabrics,
             log_left: Cell::new(0),
-            _header: held.clone(),
-            _lock: Arc::clone(lock),
-        })
+            length: Cell::new(0),
+            identity: (about.dev(), about.ino()),
+            _lock: lock,
+            _beside: Arc::clone(beside),
+            file,
+        };
+        store.note_length();
+        Ok(store)
     }
 
     /// Its statements.
