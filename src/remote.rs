@@ -1,5 +1,8 @@
 //! An HTTP client of another exporter: its address, TLS and login.
 
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,8 +158,19 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
     Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(login))))
 }
 
+/// The most bytes of a password, certificate or key file.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Reads a file, which may be a pipe such as bash makes of `<(command)`.
 fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|error| format!("{flag}: {}: {error}", file.display()))
+    let failed = |error: &dyn Display| format!("{flag}: {}: {error}", file.display());
+    let mut bytes = Vec::new();
+    let length =
+        File::open(file).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut bytes));
+    match length.map_err(|error| failed(&error))? as u64 {
+        0..=MAX_FILE => Ok(bytes),
+        _ => Err(failed(&format!("it is larger than {MAX_FILE} bytes"))),
+    }
 }
 
 fn tls(access: &Access) -> Result<TlsConfig, String> {

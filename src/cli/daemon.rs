@@ -383,11 +383,22 @@ fn start_log(level: LogLevel, format: LogFormat) {
 pub struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
+    /// SIGHUP, which a closed terminal sends. It ends a program that somebody watches; a service reloads files.
+    hangup: Option<Signal>,
 }
 
 impl ShutdownSignals {
     /// Installs the handlers. A signal before the first [`recv`](Self::recv) is kept.
     pub fn install() -> Result<Self, Fatal> {
+        Self::with(false)
+    }
+
+    /// The same, and SIGHUP ends the program as well.
+    pub fn of_terminal() -> Result<Self, Fatal> {
+        Self::with(true)
+    }
+
+    fn with(hangup: bool) -> Result<Self, Fatal> {
         let failed = Fatal::failed_to("cannot install the handlers of SIGTERM and SIGINT");
         // They are for the whole process: any later runtime receives them. This one starts no thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
@@ -397,14 +408,22 @@ impl ShutdownSignals {
         Ok(ShutdownSignals {
             terminate: handler(SignalKind::terminate())?,
             interrupt: handler(SignalKind::interrupt())?,
+            hangup: hangup.then(|| handler(SignalKind::hangup())).transpose()?,
         })
     }
 
     /// Waits for a signal, and returns its name.
     pub async fn recv(&mut self) -> &'static str {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = hangup => "SIGHUP",
         }
     }
 }

@@ -164,6 +164,22 @@ fn bad_demo_arguments_are_refused() {
     ] {
         refused_demo(&[&[free], flags].concat(), USAGE, says);
     }
+    // Neither read until memory ends, nor waited for; and the error names what the user gave.
+    let (folder, zeros) = file("fabric: {file: /dev/zero}\n");
+    let fifo = folder.path().join("fifo").display().to_string();
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let (_j, wrong_dump) =
+        file("START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nx,1,1\nEND_NODES\n");
+    for (flags, says) in [
+        (["--scenario", "/dev/zero"], ["/dev/zero: it is a device, not a regular file"]),
+        (["--scenario", &zeros], ["/dev/zero: it is a device, not a regular file"]),
+        (["--topology", "/dev/zero"], ["/dev/zero: it is a device, not a regular file"]),
+        (["--scenario", &fifo], ["fifo: it is a pipe, not a regular file"]),
+        (["--topology", &fifo], ["fifo: it is a pipe, not a regular file"]),
+        (["--topology", &wrong_dump], [&*wrong_dump]),
+    ] {
+        refused_demo(&[free, flags[0], flags[1]], USAGE, &says);
+    }
     let (_g, planes) = file("fabric: {fat-tree: {planes: 2}}\n");
     let flags = ["--scenario", &planes, "--fabric.capture=/nowhere.pcap", free];
     refused_demo(&flags, USAGE, &["--fabric.capture", "several planes"]);
@@ -175,6 +191,35 @@ fn bad_demo_arguments_are_refused() {
     // 192.0.2.0/24 is for documentation (RFC 5737).
     let says = ["cannot listen on 192.0.2.1:0: ", "does not have that address (`ip addr` "];
     refused_demo(&["--web.listen-address=192.0.2.1:0"], NO_LISTENER, &says);
+}
+
+/// A closed terminal sends SIGHUP.
+#[test]
+fn demo_that_is_ended_by_a_signal_leaves_nothing_behind() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder_of = |name: &str| folder.path().join(name);
+        std::fs::create_dir(folder_of("tmp")).unwrap();
+        let log = std::fs::File::create(folder_of("log")).unwrap();
+        let mut demo = Command::new(rig::program())
+            .args(["demo", "--web.listen-address=127.0.0.1:0", "--hosts=4"])
+            .env("TMPDIR", folder_of("tmp"))
+            .stdin(std::process::Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let made = || std::fs::read_dir(folder_of("tmp")).unwrap().count();
+        rig::wait_until(std::time::Duration::from_secs(60), "the demo to serve", || {
+            let said = std::fs::read_to_string(folder_of("log")).unwrap();
+            (said.contains("Ctrl-C") && made() == 1).then_some(())
+        });
+        let kill = Command::new("kill").args(["-s", signal, &demo.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let status = demo.wait().unwrap();
+        let log = std::fs::read_to_string(folder_of("log")).unwrap();
+        assert_eq!((status.code(), made()), (Some(0), 0), "SIG{signal}: {log}");
+    }
 }
 
 #[test]

@@ -160,15 +160,31 @@ pub fn time(text: &str) -> Option<SystemTime> {
     at.duration_since(SystemTime::UNIX_EPOCH).is_ok().then_some(at)
 }
 
-/// A description without quotes and what a terminal would act on.
+/// The bytes of a NodeDescription (IBTA 14.2.5.2). A file may have any number.
+const MAX_DESCRIPTION: usize = 64;
+
+/// A description without quotes and what a terminal would act on, at most as long as that of a device.
 pub fn description(text: &str) -> String {
-    ib_mad::node::readable_description(text.trim().trim_matches('"').as_bytes())
+    let text = text.trim().trim_matches('"');
+    let mut end = text.len().min(MAX_DESCRIPTION);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    ib_mad::node::readable_description(&text.as_bytes()[..end])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn description_is_at_most_as_long_as_that_of_a_device() {
+        assert_eq!(description("\"leaf-0-1\""), "leaf-0-1");
+        assert_eq!(description(&"x".repeat(50 << 20)), "x".repeat(64));
+        // Never half of a character.
+        assert_eq!(description(&format!("{}é", "x".repeat(63))), "x".repeat(63));
+    }
 
     #[test]
     fn words_of_all_tools_are_read() {

@@ -5,13 +5,14 @@ mod own_host;
 mod roce;
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::Resettable;
 use clap::{Arg, Args};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use crate::config::options::{
     CollectorOptions, FabricOptions, HistoryOptions, HostOptions, LogLevel, LogOptions, Options,
@@ -21,7 +22,8 @@ use crate::config::{FabricSettings, Settings};
 use fabric_dumps::Format;
 use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
-use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
+use ib_sim::net::Net;
+use ib_sim::scenario::{MAX_TOPOLOGY_BYTES, Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use site_config::units::ByteSize;
@@ -106,28 +108,29 @@ pub struct DemoArgs {
     process: ProcessOptions,
 }
 
-/// A temporary file with the nodes and cables of a dump; `None` if the simulator reads the file itself.
-fn convert(path: &Path) -> Result<Option<NamedTempFile>, Fatal> {
-    // What cannot be read is reported by the simulator.
-    let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
+/// The nodes and cables of a dump or of an ibsim file.
+fn topology(path: &Path) -> Result<Net, Fatal> {
+    let wrong =
+        |error: &dyn Display| Fatal::usage(format!("--topology: {}: {error}", path.display()));
+    let bytes = site_config::file::read(path, MAX_TOPOLOGY_BYTES).map_err(|error| wrong(&error))?;
     let text = String::from_utf8_lossy(&bytes);
-    let is_net = ib_sim::net::file::parse(&text).is_ok();
-    let Some(format) = Format::of(&text).filter(|_| !is_net) else { return Ok(None) };
-    let dumps = match fabric_dumps::read(&[path.to_owned()]) {
-        Ok(dumps) => dumps,
+    let parsed = ib_sim::net::file::parse(&text);
+    if parsed.is_ok() || Format::of(&text).is_none() {
+        return parsed.map_err(|error| wrong(&error));
+    }
+    match fabric_dumps::read(&[path.to_owned()]) {
+        Ok(dumps) => {
+            ib_sim::net::file::parse(&dumps[0].to_ibnetdiscover()).map_err(|error| wrong(&error))
+        }
         // A net file with a mistake: the simulator knows that format better.
-        Err(_) if format == Format::IbNetDiscover => return Ok(None),
-        Err(error) => return Err(Fatal::usage(format!("--topology: {error}"))),
-    };
-    let failed = Fatal::failed_to("cannot write a temporary file");
-    let written = NamedTempFile::new().and_then(|mut file| {
-        file.write_all(dumps[0].to_ibnetdiscover().as_bytes())?;
-        Ok(file)
-    });
-    written.map(Some).map_err(failed)
+        Err(_) if Format::of(&text) == Some(Format::IbNetDiscover) => {
+            parsed.map_err(|error| wrong(&error))
+        }
+        Err(error) => Err(Fatal::usage(format!("--topology: {error}"))),
+    }
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM, SIGINT or SIGHUP.
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     if args.fabric.hca.is_some() || args.fabric.port.is_some() {
         let problem = "the demo uses no HCA: its scenario selects the simulated port (seat)";
@@ -142,16 +145,19 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         (None, None) => Scenario::demo(args.hosts),
     };
     let is_built_in = args.scenario.is_none() && args.topology.is_none();
-    let converted = args.topology.as_deref().map(convert).transpose()?.flatten();
-    let topology = converted.as_ref().map(|file| file.path().to_owned()).or(args.topology);
     // The built-in scenario has them already.
     let hosts = args.hosts.filter(|_| !is_built_in);
-    let overrides = Overrides { fabric: topology, hosts, speedup: args.speedup };
+    let overrides = Overrides { fabric: args.topology, hosts, speedup: args.speedup };
     let scenario = scenario.map_err(Fatal::usage)?;
-    let resolved = scenario.resolve(&overrides).map_err(Fatal::usage)?;
-    drop(converted);
+    // Wrong settings are reported before the file is read.
+    scenario.source(&overrides).map_err(Fatal::usage)?;
+    let resolved = match &overrides.fabric {
+        Some(path) => scenario.resolve_on(topology(path)?, &overrides),
+        None => scenario.resolve(&overrides),
+    };
+    let resolved = resolved.map_err(Fatal::usage)?;
     // Before the temporary folder is made: an early signal must not leave it behind.
-    let signals = ShutdownSignals::install()?;
+    let signals = ShutdownSignals::of_terminal()?;
     let browser = args.open.then(Browser::prepare);
     let (history, folder) =
         if args.no_history { (args.history, None) } else { with_history(args.history) };

@@ -27,7 +27,7 @@ use super::net::{Net, NodeId, PortId};
 use super::simulation::Dirt;
 
 pub use file::ENTRIES;
-pub use source::{FabricSource, Overrides, Scenario, ScenarioError};
+pub use source::{FabricSource, MAX_TOPOLOGY_BYTES, Overrides, Scenario, ScenarioError};
 
 /// A change of the fabric, in terms of its [`Net`].
 #[derive(Clone, Debug, PartialEq)]

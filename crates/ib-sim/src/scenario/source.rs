@@ -11,6 +11,7 @@ use super::file::{self, File};
 use super::resolve::{SPEEDUPS, resolve};
 use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree};
 use crate::net::{self, Net};
+use site_config::file::MAX_BYTES;
 use site_config::yaml::Document;
 
 /// The scenario of `demo`: it shows the most in five minutes, and its file is the first one to read.
@@ -159,16 +160,21 @@ impl Overrides {
     }
 }
 
-fn read_file(path: &Path) -> Result<String, ScenarioError> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Problem::new(None, error.to_string()).in_file(&path.display().to_string()))
+/// The largest topology file: one of the largest subnet, which has 49,151 LIDs, has some 30 MB.
+pub const MAX_TOPOLOGY_BYTES: u64 = 256 << 20;
+
+/// Reads a regular file, up to a size.
+fn read_file(path: &Path, max: u64) -> Result<String, ScenarioError> {
+    let wrong = |problem: String| Problem::new(None, problem).in_file(&path.display().to_string());
+    let bytes = site_config::file::read(path, max).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| wrong(site_config::yaml::not_utf8(&error)))
 }
 
 impl Scenario {
     /// Reads a scenario's file.
     pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let scenario = Scenario::parse(&path.display().to_string(), &read_file(path)?)?;
+        let scenario = Scenario::parse(&path.display().to_string(), &read_file(path, MAX_BYTES)?)?;
         Ok(Scenario { folder, ..scenario })
     }
 
@@ -226,7 +232,7 @@ impl Scenario {
             FabricSource::BackToBack(shape) => shape.build(),
             FabricSource::DragonflyPlus(shape) => shape.build(),
             FabricSource::File(path) => {
-                let net = net::file::parse(&read_file(path)?);
+                let net = net::file::parse(&read_file(path, MAX_TOPOLOGY_BYTES)?);
                 let file = path.display().to_string();
                 return net.map_err(|wrong| Problem::new(None, wrong.to_string()).in_file(&file));
             }
