@@ -130,7 +130,7 @@ fn topology(path: &Path) -> Result<Net, Fatal> {
     }
 }
 
-/// Runs until SIGTERM, SIGINT or SIGHUP.
+/// Runs until SIGTERM or SIGINT, or until the terminal is closed (SIGHUP).
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     if args.fabric.hca.is_some() || args.fabric.port.is_some() {
         let problem = "the demo uses no HCA: its scenario selects the simulated port (seat)";
@@ -157,7 +157,11 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     };
     let resolved = resolved.map_err(Fatal::usage)?;
     // Before the temporary folder is made: an early signal must not leave it behind.
-    let signals = ShutdownSignals::of_terminal()?;
+    let signals = match args.web.config_file {
+        // SIGHUP reloads that file.
+        Some(_) => ShutdownSignals::install()?,
+        None => ShutdownSignals::of_terminal()?,
+    };
     let browser = args.open.then(Browser::prepare);
     let (history, folder) =
         if args.no_history { (args.history, None) } else { with_history(args.history) };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::web_config::{Site, TLS, get};
 use test_rig::certs::{Ca, hash, login};
+use test_rig::sysfs::Tree;
 use test_rig::{Exporter, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -87,7 +88,7 @@ fn no_request_is_lost_during_reloads() {
 
 #[test]
 fn sighup_without_a_file_is_harmless() {
-    let mut exporter = Exporter::demo(&[]);
+    let mut exporter = Exporter::on_host(&Tree::empty(), &[]);
     exporter.signal("HUP");
     wait_until(LIMIT, "the signal", || {
         exporter.log().contains("no web config file to reload").then_some(())
