@@ -318,6 +318,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn unknown_key_does_not_hide_a_missing_one() {
+        let mistakes = |text: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("web.yml");
+            std::fs::write(&path, text).unwrap();
+            WebConfig::load(&path).1.unwrap_err().to_string()
+        };
+        let missing = "tls_server_config: key_file is missing";
+        let text = mistakes("tls_server_config: {cert: a, colour: red}\n");
+        assert!(text.contains("colour: unknown key") && text.contains(missing), "{text}");
+        // These are one mistake: the key is there.
+        for key in ["key_fil: b", "key_file: [b]"] {
+            let text = mistakes(&format!("tls_server_config: {{cert: a, {key}}}\n"));
+            assert!(!text.contains(missing), "{text}");
+        }
+    }
+
+    #[test]
     fn each_problem_has_the_position_of_its_value() {
         for (text, expected) in [
             (

@@ -140,13 +140,11 @@ impl Drop for FileLock {
     }
 }
 
-/// Whether the file system of a file emulates flock(2) by POSIX locks (linux/magic.h, fs/nfs/file.c, fs/smb/client).
+/// Whether the file system of a file emulates flock(2) by POSIX locks: NFS and SMB (linux/magic.h, fs/nfs/file.c, fs/smb/client).
 fn is_emulated(file: &File) -> bool {
-    const NFS: u32 = 0x6969;
-    const SMB: [u32; 3] = [0x517b, 0xff53_4d42, 0xfe53_4d42];
-    let kind = fstatfs(file).map(|disk| disk.f_type);
-    // Of another width on each architecture; all numbers have 32 bits.
-    kind.is_ok_and(|kind| (kind as u32) == NFS || SMB.contains(&(kind as u32)))
+    const EMULATED: [u64; 4] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42];
+    let kind = fstatfs(file).ok().and_then(|disk| u64::try_from(disk.f_type).ok());
+    kind.is_some_and(|kind| EMULATED.contains(&kind))
 }
 
 #[cfg(test)]

@@ -20,13 +20,12 @@ impl Store {
     pub(super) fn displaced(&self) -> Option<Displaced> {
         match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Displaced::Removed),
-            // The next write has a better error.
-            Err(_) => None,
             Ok(found) if (found.dev(), found.ino()) != self.identity => Some(Displaced::Replaced),
             Ok(found) if found.len() < self.length.get() && !self.is_vacuumed(found.len()) => {
                 Some(Displaced::Truncated)
             }
-            Ok(_) => None,
+            // The next write has a better error than that of the query.
+            Ok(_) | Err(_) => None,
         }
     }
 
