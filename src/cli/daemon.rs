@@ -318,7 +318,8 @@ fn spawn(worker: Worker, guard: ExitGuard) -> Result<JoinHandle<()>, Fatal> {
 /// Waits for all threads, also after one that panicked: the recorder writes its last events when the monitors have
 /// ended. Returns whether none panicked.
 fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) -> bool {
-    threads.into_iter().fold(true, |is_clean, thread| thread.join().is_ok() && is_clean)
+    // Not `all`, which stops at the first.
+    threads.into_iter().map(JoinHandle::join).filter(Result::is_err).count() == 0
 }
 
 /// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
