@@ -138,9 +138,10 @@ impl MissingDevices {
     }
 }
 
-/// Whether the host creates, removes and hands on devices of this kind at any time.
+/// Whether the host creates, removes and hands on devices of this kind at any time. An SMI device goes with a reload of
+/// its parent, and nothing in the kernel adds it again.
 pub(super) fn comes_and_goes(kind: PortKind) -> bool {
-    matches!(kind, PortKind::VirtualFunction | PortKind::SubFunction)
+    matches!(kind, PortKind::VirtualFunction | PortKind::SubFunction | PortKind::Smi)
 }
 
 /// The device that serves the port of a PCI function without a device of its own: of two functions whose interfaces
@@ -234,9 +235,11 @@ mod tests {
     fn virtual_or_unlisted_devices_are_not_missing() {
         let mut tracker = Tracker::new();
         let mut first = snapshot(0, &[("mlx5_0", 7, 1), ("mlx5_1", 8, 2)]);
-        first.devices[1].kind = PortKind::VirtualFunction;
-        tracker.update(&first);
-        assert_eq!(tracker.update(&snapshot(1, &[("mlx5_0", 7, 1)])), []);
+        for kind in [PortKind::VirtualFunction, PortKind::SubFunction, PortKind::Smi] {
+            first.devices[1].kind = kind;
+            tracker.update(&first);
+            assert_eq!(tracker.update(&snapshot(1, &[("mlx5_0", 7, 1)])), [], "{kind:?}");
+        }
         let mut blind = snapshot(2, &[]);
         blind.problem = Some("Permission denied".to_owned());
         assert_eq!(tracker.update(&blind), []);
