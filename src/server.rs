@@ -11,13 +11,13 @@ use axum::routing::get;
 use axum::{Router, middleware};
 
 use super::api;
-use super::pages::{self, Problem};
+use super::pages::{self, Problem, address};
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::process::Process;
 use crate::metrics::selection::{Profile, Selection};
 use crate::metrics::{Exposition, Latest};
-use exporter_web::RequestClass;
 use exporter_web::error_response::{bad_request, error_response, require_host};
+use exporter_web::{Held, RequestClass, work};
 use exposition::DocumentBody;
 use fabric_history::history_query::DUMP;
 
@@ -66,12 +66,17 @@ impl WebApp {
     }
 }
 
-/// The limits of a request by its path.
-pub fn request_class(path: &str) -> RequestClass {
+/// The paths of probes.
+pub const PROBES: [&str; 2] = ["/-/healthy", "/-/ready"];
+
+/// The limits of a request by its path, if the metrics have this path.
+pub fn request_class(telemetry_path: &str, path: &str) -> RequestClass {
     match path {
         DUMP => RequestClass::Download,
+        address::STYLE | address::ICON => RequestClass::Ready,
         _ if path.starts_with("/api/") => RequestClass::Api,
-        _ => RequestClass::Ready,
+        _ if path == telemetry_path || PROBES.contains(&path) => RequestClass::Ready,
+        _ => RequestClass::Page,
     }
 }
 
@@ -116,12 +121,9 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     } else {
         // The first scrape of a shard renders all shards: a second for 162,000 ports.
         let render = move || exposition.document(&selection, format, &app.process);
-        match tokio::task::spawn_blocking(render).await {
+        match work::run(render).await {
             Ok(document) => document,
-            Err(error) => {
-                let problem = format!("rendering the metrics failed: {error}");
-                return error_response(StatusCode::INTERNAL_SERVER_ERROR, &problem);
-            }
+            Err(error) => return api::unbuilt(error),
         }
     };
     let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
@@ -133,5 +135,34 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
+    // All scrapes share the compressed text.
+    response.extensions_mut().insert(Held(0));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_scrapes_probes_and_files_need_no_permit() {
+        for (path, class) in [
+            ("/metrics", RequestClass::Ready),
+            ("/-/healthy", RequestClass::Ready),
+            ("/-/ready", RequestClass::Ready),
+            (address::STYLE, RequestClass::Ready),
+            (address::OVERVIEW, RequestClass::Page),
+            (address::LINKS, RequestClass::Page),
+            (address::TOPOLOGY, RequestClass::Page),
+            ("/link/0x1:1-0x2:1", RequestClass::Page),
+            // Nobody can choose a path that avoids the limit.
+            ("/metrics/", RequestClass::Page),
+            ("//links", RequestClass::Page),
+            ("/api/v1/links", RequestClass::Api),
+            (DUMP, RequestClass::Download),
+        ] {
+            assert_eq!(request_class("/metrics", path), class, "{path}");
+        }
+        assert_eq!(request_class("/scrape", "/metrics"), RequestClass::Page);
+    }
 }

@@ -34,6 +34,7 @@ use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader};
 
 use exporter_web::error_response::{bad_request, error_response, unavailable};
+use exporter_web::work;
 
 use super::JSON;
 
@@ -89,7 +90,9 @@ pub async fn run_query<T: Send + 'static>(
     let waiting = Arc::downgrade(&client);
     // Aborts when it is dropped: a query that has not started when its client leaves will not start.
     let mut thread = JoinSet::new();
+    let permit = work::permit();
     thread.spawn_blocking(move || {
+        let _permit = permit;
         let is_over = move || waiting.strong_count() == 0;
         query(&Reader::open(&file)?.limited(MAX_READINGS).interrupted_when(is_over)?)
     });

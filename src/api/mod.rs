@@ -32,7 +32,8 @@ use ib_mad::rate::Speed;
 
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
-use exporter_web::error_response::{bad_request, error_response};
+use exporter_web::error_response::{bad_request, error_response, unavailable};
+use exporter_web::work::{self, BuildError};
 
 pub(crate) const LINKS: &str = "/api/v1/links";
 pub(crate) const TRAFFIC: &str = "/api/v1/traffic";
@@ -186,10 +187,18 @@ async fn respond(seen: Latest, route: &'static Route, id: String, query: QueryRe
     }
     // 60,000 ports take half a second: too long for a thread that serves other requests.
     let build = move || build(exposition.board(), &filter, &id);
-    match tokio::task::spawn_blocking(build).await {
+    match work::run(build).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
         Ok(Err((status, problem))) => error_response(status, &problem),
-        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR),
+        Err(error) => unbuilt(error),
+    }
+}
+
+/// The response where one could not be built.
+pub(crate) fn unbuilt(error: BuildError) -> Response {
+    match error {
+        BuildError::Busy => unavailable("too many concurrent requests: try again"),
+        BuildError::Panicked => error_response(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR),
     }
 }
 

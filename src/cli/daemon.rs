@@ -239,7 +239,9 @@ impl<'a> Daemon<'a> {
         let mut app = WebApp::new(latest, process, &settings.telemetry_path, history);
         app.profile = settings.profile;
         app.grafana = settings.grafana_url.as_deref().map(Into::into);
-        let server = Server::new(security, app.router(), Limits::default(), request_class);
+        let metrics = Arc::clone(&app.telemetry_path);
+        let class = move |path: &str| request_class(&metrics, path);
+        let server = Server::new(security, app.router(), Limits::default(), class);
         let mut addresses = Vec::new();
         for listener in listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(&failed)?;
@@ -259,11 +261,18 @@ impl<'a> Daemon<'a> {
             tokio::time::sleep(STARTUP).await;
             memory::release_startup_pages();
         });
-        let guard = ExitGuard(ended_sender);
-        let render = tokio::spawn(async move {
-            let _guard = guard;
-            render(seen, latest_sender).await;
+        let renderer = tokio::runtime::Builder::new_current_thread().build();
+        let renderer =
+            renderer.map_err(Fatal::failed_to("cannot start the runtime of the renderer"))?;
+        // It is not waited for: nothing is served any more at the end.
+        let sweeps = !settings.fabrics.is_empty();
+        let run = Box::new(move || {
+            if sweeps {
+                lower_priority();
+            }
+            renderer.block_on(render(seen, latest_sender));
         });
+        spawn(Worker { thread: "render".into(), run }, ExitGuard(ended_sender))?;
         let signal = tokio::select! {
             signal = signals.recv() => Some(signal),
             // The exporter would go on to serve stale data.
@@ -277,7 +286,6 @@ impl<'a> Daemon<'a> {
             events.end();
         }
         server.shutdown(DRAIN_TIMEOUT).await;
-        render.abort();
         // Requests in flight are waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || join_all(threads));
         let joined = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await;
@@ -332,16 +340,13 @@ fn lower_priority() {
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Renders each published state, off the server's threads. The newest state is always next; one
-/// that is replaced while another is rendered is skipped.
+/// Renders each published state, on a thread of its own: the threads of the server, and those that build its responses, may
+/// be busy. The newest state is always next; one that is replaced while another is rendered is skipped.
 async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Arc<Exposition>>) {
     while seen.changed().await.is_ok() {
         let board = seen.borrow_and_update().clone();
         let before = Arc::clone(&latest.borrow());
-        let rendered =
-            tokio::task::spawn_blocking(move || Exposition::after(Some(&before), board)).await;
-        let Ok(exposition) = rendered else { return };
-        latest.send_replace(Arc::new(exposition));
+        latest.send_replace(Arc::new(Exposition::after(Some(&before), board)));
     }
 }
 

@@ -21,6 +21,7 @@ use axum::extract::Query;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use exporter_web::work::{self, BuildError};
 use fabric_history::history_query::Pairs;
 use fabric_observation::Observation;
 use maud::{Markup, html};
@@ -208,10 +209,13 @@ async fn fabric_page(
     Ok(render(page).await)
 }
 
-/// Renders a page on a blocking thread: that of a large fabric takes a while.
+/// Renders a page on a blocking thread: that of a large fabric takes a while. The thread holds the permit of the request.
 pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
-    tokio::task::spawn_blocking(page).await.unwrap_or_else(|_| {
-        let text = "Rendering this page failed. See the exporter's log.";
-        Problem(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", text.into()).into_response()
+    work::run(page).await.unwrap_or_else(|error| match error {
+        BuildError::Busy => api::unbuilt(error),
+        BuildError::Panicked => {
+            let text = "Rendering this page failed. See the exporter's log.".into();
+            Problem(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", text).into_response()
+        }
     })
 }

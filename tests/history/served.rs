@@ -57,7 +57,9 @@ impl Served {
             let (process, file) = (Process::new(Path::new("/proc")), Some(file.to_owned()));
             let site = WebApp::new(latest, process, "/metrics", file);
             let security = Security::load(None).unwrap();
-            let server = Server::new(Arc::new(security), site.router(), limits, request_class);
+            let server = Server::new(Arc::new(security), site.router(), limits, |path| {
+                request_class("/metrics", path)
+            });
             server.serve(listener);
             (address, server)
         });

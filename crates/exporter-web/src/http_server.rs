@@ -1,15 +1,14 @@
 //! The HTTP/1.1 server: accepts connections, terminates TLS if the web config enables it, enforces limits and
 //! deadlines, and shuts down without truncating responses.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{BoxError, Router};
 use http_body::Body as _;
@@ -20,23 +19,26 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use super::connections::{Connections, Slot};
+use super::deadlines::{self, DeadlineBody, DeadlineStream, Deadlines};
 use super::error_response::unavailable;
-use super::limits::{
-    Connections, DeadlineBody, DeadlineStream, Deadlines, Limits, Permits, Slot, locked,
-};
+use super::limits::Limits;
+use super::refusals::{LogThrottle, Refusal, Refusals};
 use super::security::Security;
 use super::tls;
+use super::turns::{TurnLimits, Turns};
+use super::work::{Applicant, Pass, Permit};
 
 /// How long to wait after a failed accept: without free file descriptors it would fail again at once.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
 /// The client has gone before it was accepted.
 const GONE: [ErrorKind; 3] =
     [ErrorKind::ConnectionAborted, ErrorKind::ConnectionRefused, ErrorKind::ConnectionReset];
-/// Minimum interval of the log lines about too many connections, and about failed accepts.
-const LOG_FULL_EVERY: Duration = Duration::from_secs(60);
+/// Minimum interval of the log lines about failed accepts.
+const LOG_ACCEPT_EVERY: Duration = Duration::from_secs(60);
 /// Minimum interval of the log lines about failed handshakes, for each reason.
 const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
 /// The first byte of a TLS handshake (RFC 8446, 5.1).
@@ -45,16 +47,23 @@ const HANDSHAKE: u8 = 22;
 /// How a request is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestClass {
-    /// The response is ready.
+    /// The response is ready, or nearly so.
     Ready,
-    /// The response is built for the request; at most [`Limits::concurrent_api`] at a time.
+    /// The response is a page or a list that is built for the request; at most [`Limits::concurrent_builds`] at a time.
+    Page,
+    /// The same for programs, with permits of their own: neither waits for the other.
     Api,
-    /// As `Api`, with a response of the size of a file: it may take longer to begin, and has no read deadline.
+    /// As `Api`, with a response of the size of a file: it may take longer to begin, and has a minimum rate in place of a
+    /// read deadline.
     Download,
 }
 
-/// The class of a request by its path.
-pub type Classify = fn(path: &str) -> RequestClass;
+/// How much memory a response takes until it is written, if that is not the size of its body: an extension of the
+/// response.
+#[derive(Clone, Copy, Debug)]
+pub struct Held(pub usize);
+
+type Classify = Box<dyn Fn(&str) -> RequestClass + Send + Sync>;
 
 /// A server on any number of listeners, which share its limits.
 #[derive(Debug)]
@@ -63,34 +72,48 @@ pub struct Server {
     stop: watch::Sender<bool>,
 }
 
-#[derive(Debug)]
 struct Shared {
     security: Arc<Security>,
     router: TowerToHyperService<Router>,
     connections: Arc<Connections>,
-    requests: Arc<Semaphore>,
-    api: Arc<Semaphore>,
+    pages: Arc<Turns>,
+    api: Arc<Turns>,
+    /// For responses that are usually ready.
+    late: Arc<Turns>,
+    refusals: Arc<Refusals>,
     log: LogThrottle,
     classify: Classify,
     limits: Limits,
 }
 
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
 impl Server {
-    /// A server without listeners.
+    /// A server without listeners. `classify` tells the class of a request by its path.
     pub fn new(
         security: Arc<Security>,
         router: Router,
         limits: Limits,
-        classify: Classify,
+        classify: impl Fn(&str) -> RequestClass + Send + Sync + 'static,
     ) -> Self {
+        let turns = |permits| {
+            let Limits { waiting_per_client, waiting, .. } = limits;
+            Turns::new(TurnLimits { permits, waiting_per_client, waiting })
+        };
         let shared = Arc::new(Shared {
+            refusals: security.refusals(),
             security,
             router: TowerToHyperService::new(router),
             connections: Arc::default(),
-            requests: Semaphore::new(limits.concurrent_requests).into(),
-            api: Semaphore::new(limits.concurrent_api).into(),
+            pages: turns(limits.concurrent_builds),
+            api: turns(limits.concurrent_builds),
+            late: turns(limits.concurrent_late_builds),
             log: LogThrottle::default(),
-            classify,
+            classify: Box::new(classify),
             limits,
         });
         Server { shared, stop: watch::Sender::new(false) }
@@ -141,21 +164,14 @@ impl Shared {
                 () = stopped(&mut stop) => return,
             };
             match accepted {
-                Ok((stream, peer)) => match self.connections.insert(peer.ip(), &self.limits) {
-                    Ok(slot) => {
+                Ok((stream, peer)) => {
+                    if let Some(slot) = self.admit(peer) {
                         tokio::spawn(Arc::clone(&self).handle(stream, peer, slot, stop.clone()));
                     }
-                    Err((scope, limit)) => {
-                        if let Some(suppressed) =
-                            self.log.due(scope, LOG_FULL_EVERY, Instant::now())
-                        {
-                            tracing::warn!(%peer, scope, limit, suppressed, "too many connections");
-                        }
-                    }
-                },
+                }
                 Err(error) if GONE.contains(&error.kind()) => {}
                 Err(error) => {
-                    if self.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
+                    if self.log.due("accept", LOG_ACCEPT_EVERY, Instant::now()).is_some() {
                         tracing::warn!(%error, "accept failed");
                     }
                     tokio::time::sleep(ACCEPT_BACKOFF).await;
@@ -164,11 +180,24 @@ impl Shared {
         }
     }
 
+    /// The place of a new connection. While there are too many, another one is closed for it, or it is refused.
+    fn admit(&self, peer: SocketAddr) -> Option<Slot> {
+        let admitted = self.connections.insert(peer.ip(), &self.limits, Instant::now());
+        let Ok((slot, displaced)) = admitted else {
+            self.refusals.record(Refusal::ConnectionLimit, peer.ip());
+            return None;
+        };
+        if let Some(network) = displaced {
+            self.refusals.record(Refusal::ConnectionDisplaced, network);
+        }
+        Some(slot)
+    }
+
     /// Handles a connection until one side closes it or a deadline is over.
     async fn handle(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, slot: Slot, stop: Stop) {
         // Responses are written in few large pieces; without this the last piece could be delayed by 40 ms.
         let _ = stream.set_nodelay(true);
-        let deadlines = Arc::new(Deadlines::new(Instant::now(), slot, self.limits));
+        let deadlines = Arc::new(Deadlines::new(slot, self.limits));
         let handled = async {
             let Some(tls) = self.security.tls() else {
                 return self.serve_http(stream, peer, &deadlines, stop).await;
@@ -189,7 +218,12 @@ impl Shared {
             result = handled => if let Err(error) = result {
                 tracing::debug!(%peer, %error, "connection failed");
             },
-            reason = deadlines.expired() => tracing::debug!(%peer, reason, "connection closed"),
+            reason = deadlines.expired() => {
+                if deadlines::is_slow_client(reason) {
+                    self.refusals.record(Refusal::SlowClient, peer.ip());
+                }
+                tracing::debug!(%peer, reason, "connection closed");
+            }
         }
     }
 
@@ -210,10 +244,15 @@ impl Shared {
                 _ => limits.response_timeout,
             };
             let responding = deadlines.begin_response(Instant::now(), timeout);
+            let deadlines = Arc::clone(deadlines);
             async move {
-                let (response, permits) = shared.respond(request, class, peer).await;
-                let limited = response.map(|body| DeadlineBody::new(body, responding, permits));
-                Ok::<_, Infallible>(limited)
+                let mut response = shared.respond(request, class, peer, &deadlines).await;
+                response
+                    .headers_mut()
+                    .entry(header::X_CONTENT_TYPE_OPTIONS)
+                    .or_insert(HeaderValue::from_static("nosniff"));
+                shared.hold(&response, class, &deadlines);
+                Ok::<_, Infallible>(response.map(|body| DeadlineBody::new(body, responding)))
             }
         });
         let connection = http1::Builder::new()
@@ -235,76 +274,84 @@ impl Shared {
         Ok(())
     }
 
-    /// Responds to a request, with what that occupies of the limits until the response is written.
     async fn respond(
         &self,
         request: Request<Incoming>,
         class: RequestClass,
         peer: SocketAddr,
-    ) -> (Response, Permits) {
+        deadlines: &Arc<Deadlines>,
+    ) -> Response {
         let limits = &self.limits;
         if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
             // The next bytes of this connection would be that body.
             let close = [(header::CONNECTION, "close")];
             let refused = (StatusCode::PAYLOAD_TOO_LARGE, close, "a request body is not allowed\n");
-            return (refused.into_response(), Permits::default());
+            return refused.into_response();
         }
-        let mut permits = Permits::default();
-        let answered = self.security.answer(request, peer.ip(), async |request: Request<_>| {
-            // Requests that wait for one of few permits must not keep others out.
-            let api = match class {
-                RequestClass::Ready => None,
-                // The semaphore is never closed.
-                _ => Arc::clone(&self.api).acquire_owned().await.ok(),
-            };
-            let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
-                return unavailable("too many concurrent requests: try again");
-            };
-            permits = [Some(permit), api];
-            let Ok(response) = self.router.call(request.map(Body::new)).await;
-            response
-        });
+        match deadlines.slot.admit_request(limits) {
+            Ok(None) => {}
+            Ok(Some(network)) => self.refusals.record(Refusal::ResponseDisplaced, network),
+            Err(()) => return self.refuse(peer, "too many concurrent requests: try again"),
+        }
+        let left = deadlines.half_closed();
+        let answered =
+            self.security.answer(request, peer.ip(), left, async |request: Request<_>| {
+                let applicant = Applicant {
+                    peer: peer.ip(),
+                    deadlines: Arc::clone(deadlines),
+                    wait: limits.build_wait,
+                };
+                let turns = match class {
+                    RequestClass::Ready => None,
+                    RequestClass::Page => Some(&self.pages),
+                    RequestClass::Api | RequestClass::Download => Some(&self.api),
+                };
+                let permit = match turns {
+                    None => Permit::default(),
+                    Some(turns) => match applicant.acquire(turns).await {
+                        Some(permit) => permit,
+                        None => return self.refuse(peer, "too many requests wait: try again"),
+                    },
+                };
+                let pass = Pass { permit, applicant, late: Arc::clone(&self.late) };
+                let Ok(response) = pass.scope(self.router.call(request.map(Body::new))).await;
+                response
+            });
         let timeout = match class {
             RequestClass::Download => limits.download_handler_timeout,
-            RequestClass::Ready | RequestClass::Api => limits.handler_timeout,
+            _ => limits.handler_timeout,
         };
-        match tokio::time::timeout(timeout, answered).await {
-            Ok(response) => (response, permits),
-            Err(_) => (unavailable("the request timed out: try again"), Permits::default()),
+        tokio::time::timeout(timeout, answered).await.unwrap_or_else(|_| {
+            self.refusals.record(Refusal::ResponseTimeout, peer.ip());
+            unavailable("the request timed out: try again")
+        })
+    }
+
+    fn refuse(&self, peer: SocketAddr, problem: &str) -> Response {
+        self.refusals.record(Refusal::RequestLimit, peer.ip());
+        unavailable(problem)
+    }
+
+    /// Counts what a response occupies from now on.
+    fn hold(&self, response: &Response, class: RequestClass, deadlines: &Deadlines) {
+        if class == RequestClass::Download {
+            deadlines.begin_download();
+        }
+        let bytes = match response.extensions().get() {
+            Some(Held(bytes)) => *bytes,
+            None => usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX),
+        };
+        for network in deadlines.slot.hold_memory(bytes, &self.limits) {
+            self.refusals.record(Refusal::ResponseDisplaced, network);
         }
     }
 
     /// Logs that a client failed before its first request; rate-limited.
     fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
+        self.refusals.record(Refusal::Handshake, peer.ip());
         if let Some(suppressed) = self.log.due(reason, LOG_REFUSED_EVERY, Instant::now()) {
             let error = error.map(tracing::field::display);
             tracing::info!(%peer, reason, error, suppressed, "client refused");
-        }
-    }
-}
-
-/// Limits log lines that clients can cause: when one of each kind was logged last, and how many were
-/// suppressed since.
-#[derive(Debug, Default)]
-struct LogThrottle {
-    kinds: Mutex<HashMap<&'static str, (Instant, u64)>>,
-}
-
-impl LogThrottle {
-    /// Whether a line of this kind is due: `Some` with the number suppressed since the last one if that was
-    /// at least `every` ago; otherwise this one is suppressed.
-    fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
-        let mut kinds = locked(&self.kinds);
-        match kinds.get_mut(kind) {
-            Some((last, suppressed)) if now.saturating_duration_since(*last) < every => {
-                *suppressed = suppressed.saturating_add(1);
-                None
-            }
-            known => {
-                let suppressed = known.map_or(0, |(_, suppressed)| *suppressed);
-                kinds.insert(kind, (now, 0));
-                Some(suppressed)
-            }
         }
     }
 }
@@ -322,22 +369,6 @@ fn has_http_date(now: SystemTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_line_of_a_kind_per_interval() {
-        let throttle = LogThrottle::default();
-        let began = Instant::now();
-        let due = |kind, seconds| {
-            let now = began + Duration::from_secs(seconds);
-            throttle.due(kind, Duration::from_secs(10), now)
-        };
-        assert_eq!([due("a", 0), due("a", 1), due("a", 9)], [Some(0), None, None]);
-        assert_eq!([due("b", 9), due("b", 18)], [Some(0), None], "kinds are apart");
-        assert_eq!(
-            [due("a", 10), due("a", 11), due("a", 20), due("a", 90)],
-            [Some(2), None, Some(1), Some(0)]
-        );
-    }
 
     #[test]
     fn no_date_is_sent_by_a_clock_beyond_the_year_9999_or_before_1970() {

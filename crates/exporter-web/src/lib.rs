@@ -1,16 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+mod connections;
+mod deadlines;
 pub mod error_response;
 mod http_server;
+mod lane;
 mod limits;
 pub mod listen;
 mod login;
+mod refusals;
 mod security;
 mod tls;
+mod turns;
 mod web_config;
+pub mod work;
 
-pub use http_server::{Classify, RequestClass, Server};
+pub use http_server::{Held, RequestClass, Server};
 pub use limits::Limits;
+pub use refusals::{Refusal, Refusals};
 pub use security::{ReloadStatus, Security};
 pub use tls::CertificateInfo;
 pub use web_config::{Sources, TlsSettings, WebConfig};

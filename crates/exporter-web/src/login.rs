@@ -6,7 +6,7 @@
 //! regardless of their request rates. So a client that guesses passwords continuously delays the first login of
 //! another client by two checks at most: the running one and its next one.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
@@ -17,9 +17,10 @@ use bcrypt::HashParts;
 use ring::error::Unspecified;
 use ring::rand::SystemRandom;
 use ring::{digest, hmac};
-use tokio::sync::oneshot;
 
-use super::limits::{client_network, locked};
+use super::lane::Lane;
+use super::limits::locked;
+use super::turns::{TurnLimits, Turns};
 use super::web_config::{Problems, at};
 
 /// The recommended cost: that of `htpasswd -nBC 10`, and the one with which the exporter toolkit checks the
@@ -119,9 +120,15 @@ fn check_time(cost: u32) -> String {
 /// one password. They are apart, so that guesses do not displace right ones.
 const CACHED: usize = 1_000;
 
+/// One check at a time. Of one client network 8 requests may wait: a browser opens some six connections. With the usual
+/// cost of bcrypt, 60 ms, 64 are four seconds.
+const TURNS: TurnLimits = TurnLimits { permits: 1, waiting_per_client: 8, waiting: 64 };
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Login {
     Accepted,
+    /// The request has no login, as the first one of a browser.
+    Missing,
     Rejected,
     /// Too many logins wait: of the same client, or of all.
     Busy,
@@ -164,10 +171,23 @@ impl Cache {
 pub(crate) struct Logins {
     key: hmac::Key,
     cache: Mutex<Cache>,
-    /// One password is checked at a time: all that guessers can have is a part of one processor.
-    check: Arc<FairLock>,
-    /// The same for hashes of a high cost, a check of which takes seconds or minutes.
-    slow_check: Arc<FairLock>,
+    quick: Checks,
+    /// Those of hashes with a high cost, a check of which takes seconds or minutes.
+    slow: Checks,
+}
+
+/// Checks of passwords, one at a time: all that guessers can have is a part of one processor.
+#[derive(Debug)]
+struct Checks {
+    turns: Arc<Turns>,
+    /// The pool of threads may be busy with responses.
+    lane: Lane,
+}
+
+impl Checks {
+    fn new(thread: &'static str) -> Self {
+        Checks { turns: Turns::new(TURNS), lane: Lane::new(thread) }
+    }
 }
 
 impl Logins {
@@ -176,40 +196,46 @@ impl Logins {
         Ok(Logins {
             key: hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())?,
             cache: Mutex::default(),
-            check: Arc::default(),
-            slow_check: Arc::default(),
+            quick: Checks::new("login"),
+            slow: Checks::new("slow-login"),
         })
     }
 
-    /// Checks the header `Authorization` of a request from this address.
+    /// Checks the header `Authorization` of a request from this address. Once the client `left`, a check that has not begun
+    /// will not begin.
     pub async fn check(
         self: &Arc<Self>,
         users: &Users,
         authorization: Option<&HeaderValue>,
         peer: IpAddr,
+        left: impl Future<Output = ()>,
     ) -> Login {
         if users.count() == 0 {
             return Login::Accepted;
         }
-        let Some((user, password)) = authorization.and_then(credentials) else {
-            return Login::Rejected;
-        };
+        let Some(authorization) = authorization else { return Login::Missing };
+        let Some((user, password)) = credentials(authorization) else { return Login::Rejected };
         let (hash, exists) = users.expected(&user);
         let tag = self.tag(&[user.as_bytes(), hash.text.as_bytes(), &password]);
         if let Some(login) = self.cached(&tag) {
             return login;
         }
-        let lock = if hash.is_slow() { &self.slow_check } else { &self.check };
-        let Some(guard) = lock.acquire(peer).await else { return Login::Busy };
+        let checks = if hash.is_slow() { &self.slow } else { &self.quick };
+        let turn = tokio::select! {
+            biased;
+            turn = checks.turns.acquire(peer) => turn,
+            () = left => None,
+        };
+        let Some(turn) = turn else { return Login::Busy };
         // Another request may have had the same password checked meanwhile.
         if let Some(login) = self.cached(&tag) {
             return login;
         }
         let (logins, hash) = (Arc::clone(self), hash.text.clone());
-        let checked = tokio::task::spawn_blocking(move || {
+        let checked = checks.lane.run(move || {
             // Held as long as it takes: a check cannot be aborted, so a client that disconnects
             // meanwhile does not free its slot for another.
-            let _guard = guard;
+            let _turn = turn;
             let is_right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
             locked(&logins.cache).insert(tag, is_right);
             is_right
@@ -246,103 +272,9 @@ fn credentials(header: &HeaderValue) -> Option<(String, Vec<u8>)> {
     Some((String::from_utf8(bytes).ok()?, password))
 }
 
-/// How many requests of one client network wait: a browser opens some six connections.
-const WAITING_PER_CLIENT: usize = 8;
-/// How many requests wait in all. With the usual cost of bcrypt, 60 ms, that is four seconds.
-const WAITING: usize = 64;
-
-type Waiter = oneshot::Sender<FairGuard>;
-
-#[derive(Debug, Default)]
-struct LockState {
-    is_held: bool,
-    /// In the order in which they are served, with their networks.
-    waiters: VecDeque<(IpAddr, Waiter)>,
-}
-
-impl LockState {
-    fn count(&self, network: IpAddr) -> usize {
-        self.waiters.iter().filter(|(other, _)| *other == network).count()
-    }
-
-    /// Adds a waiter. `None` if its network has as many as one may have, or if there are as many as there
-    /// may be and no other network has more of them than this one would have.
-    fn enqueue(&mut self, network: IpAddr) -> Option<oneshot::Receiver<FairGuard>> {
-        // Clients that disconnected wait no longer.
-        self.waiters.retain(|(_, waiter)| !waiter.is_closed());
-        let own = self.count(network);
-        if own >= WAITING_PER_CLIENT {
-            return None;
-        }
-        if self.waiters.len() >= WAITING {
-            let networks = self.waiters.iter().map(|(network, _)| *network);
-            let longest = networks.max_by_key(|network| self.count(*network))?;
-            if self.count(longest) <= own + 1 {
-                return None;
-            }
-            // The latest of that network is refused.
-            let latest = self.waiters.iter().rposition(|(network, _)| *network == longest)?;
-            self.waiters.remove(latest);
-        }
-        // Behind all that have at most as many of their network before them.
-        let mut counts = HashMap::new();
-        let place = self.waiters.iter().position(|(network, _)| {
-            let count = counts.entry(*network).or_insert(0);
-            *count += 1;
-            *count > own + 1
-        });
-        let (sender, receiver) = oneshot::channel();
-        self.waiters.insert(place.unwrap_or(self.waiters.len()), (network, sender));
-        Some(receiver)
-    }
-}
-
-/// A lock that client networks acquire in turn.
-#[derive(Debug, Default)]
-struct FairLock {
-    state: Mutex<LockState>,
-}
-
-impl FairLock {
-    /// Acquires the lock for a client of this address; `None` if too many wait. Dropping the future ends the wait.
-    pub async fn acquire(self: &Arc<Self>, peer: IpAddr) -> Option<FairGuard> {
-        let waiting = {
-            let mut state = locked(&self.state);
-            if !state.is_held {
-                state.is_held = true;
-                return Some(FairGuard { lock: Arc::clone(self) });
-            }
-            state.enqueue(client_network(peer))?
-        };
-        waiting.await.ok()
-    }
-}
-
-/// The lock, held until this is dropped.
-#[derive(Debug)]
-struct FairGuard {
-    lock: Arc<FairLock>,
-}
-
-impl Drop for FairGuard {
-    fn drop(&mut self) {
-        let next = {
-            let mut state = locked(&self.lock.state);
-            let next = state.waiters.pop_front();
-            state.is_held = next.is_some();
-            next
-        };
-        if let Some((_, next)) = next {
-            // If that client has disconnected meanwhile, this guard is dropped here, and so handed on.
-            let _ = next.send(FairGuard { lock: Arc::clone(&self.lock) });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
-    use std::task::{Context, Poll, Waker};
+    use std::future::pending;
 
     use super::*;
 
@@ -404,14 +336,15 @@ mod tests {
         };
         let [right, wrong, stranger, another] = ["a:b", "a:c", "b:b", "a:d"].map(header);
         let peer = IpAddr::from([192, 0, 2, 1]);
-        let check = async |users: &Users, header| logins.check(users, Some(header), peer).await;
+        let check =
+            async |users: &Users, header| logins.check(users, Some(header), peer, pending()).await;
         let expected =
             [(&right, Login::Accepted), (&wrong, Login::Rejected), (&stranger, Login::Rejected)];
         for (header, login) in expected {
             assert_eq!(check(&before, header).await, login);
         }
         // While the lock is held, cached results are returned, and all else has to wait.
-        let _guard = logins.check.acquire(peer).await.unwrap();
+        let _guard = logins.quick.turns.acquire(peer).await.unwrap();
         for (header, login) in expected {
             assert_eq!(check(&before, header).await, login);
         }
@@ -420,7 +353,7 @@ mod tests {
         // With a new hash the same password is checked again.
         let after = config(&format!("basic_auth_users:\n  a: {}\n", hash("e"))).users;
         assert!(tokio::time::timeout(limit, check(&after, &right)).await.is_err());
-        assert_eq!(logins.check(&Users::default(), None, peer).await, Login::Accepted);
+        assert_eq!(logins.check(&Users::default(), None, peer, pending()).await, Login::Accepted);
     }
 
     #[tokio::test]
@@ -436,9 +369,9 @@ mod tests {
         let check = async |pair: &str, last| {
             let header = format!("Basic {}", BASE64_STANDARD.encode(pair));
             let header = HeaderValue::try_from(header).unwrap();
-            logins.check(&users, Some(&header), [192, 0, 2, last].into()).await
+            logins.check(&users, Some(&header), [192, 0, 2, last].into(), pending()).await
         };
-        let _guard = logins.slow_check.acquire([192, 0, 2, 1].into()).await.unwrap();
+        let _guard = logins.slow.turns.acquire([192, 0, 2, 1].into()).await.unwrap();
         let limit = std::time::Duration::from_millis(50);
         assert!(tokio::time::timeout(limit, check("slow:x", 1)).await.is_err(), "it waits");
         assert_eq!(check("a:b", 1).await, Login::Accepted);
@@ -487,118 +420,5 @@ mod tests {
             "{}",
             warnings[0]
         );
-    }
-
-    type Acquiring = Pin<Box<dyn Future<Output = Option<FairGuard>>>>;
-
-    fn poll(acquiring: &mut Acquiring) -> Poll<Option<FairGuard>> {
-        acquiring.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-    }
-
-    /// A client that waits.
-    fn waits(lock: &Arc<FairLock>, peer: &str) -> Acquiring {
-        let (lock, peer) = (Arc::clone(lock), peer.parse().unwrap());
-        let mut acquiring: Acquiring = Box::pin(async move { lock.acquire(peer).await });
-        assert!(poll(&mut acquiring).is_pending(), "{peer} has to wait");
-        acquiring
-    }
-
-    fn is_refused(lock: &Arc<FairLock>, peer: &str) -> bool {
-        let (lock, peer) = (Arc::clone(lock), peer.parse().unwrap());
-        let mut acquiring: Acquiring = Box::pin(async move { lock.acquire(peer).await });
-        matches!(poll(&mut acquiring), Poll::Ready(None))
-    }
-
-    fn first(lock: &Arc<FairLock>) -> FairGuard {
-        let taken = Arc::clone(lock);
-        let mut acquiring: Acquiring =
-            Box::pin(async move { taken.acquire([192, 0, 2, 9].into()).await });
-        let Poll::Ready(Some(guard)) = poll(&mut acquiring) else { panic!("the lock is held") };
-        guard
-    }
-
-    /// The order in which these acquire the lock, as indexes.
-    fn served(guard: FairGuard, mut all: Vec<Acquiring>) -> Vec<usize> {
-        let mut order = Vec::new();
-        drop(guard);
-        // A guard that was handed over is dropped here, and so handed on.
-        while let Some((index, guard)) =
-            all.iter_mut().enumerate().find_map(|(index, acquiring)| {
-                if order.contains(&index) {
-                    return None;
-                }
-                match poll(acquiring) {
-                    Poll::Ready(Some(guard)) => Some((index, guard)),
-                    _ => None,
-                }
-            })
-        {
-            order.push(index);
-            drop(guard);
-        }
-        order
-    }
-
-    #[test]
-    fn client_networks_acquire_in_turn() {
-        let lock = Arc::new(FairLock::default());
-        let guard = first(&lock);
-        let mut all: Vec<_> = (0..4).map(|_| waits(&lock, "192.0.2.1")).collect();
-        all.push(waits(&lock, "192.0.2.2"));
-        all.push(waits(&lock, "192.0.2.2"));
-        all.push(waits(&lock, "192.0.2.3"));
-        assert_eq!(served(guard, all), [0, 4, 6, 1, 5, 2, 3]);
-        drop(first(&lock));
-    }
-
-    #[test]
-    fn waiters_of_one_client_network_are_limited() {
-        let lock = Arc::new(FairLock::default());
-        let _guard = first(&lock);
-        for (one, same, another) in [
-            ("192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2"),
-            ("2001:db8::1", "2001:db8:0:0:ffff::9", "2001:db8:0:1::1"),
-        ] {
-            let all: Vec<_> = (0..WAITING_PER_CLIENT).map(|_| waits(&lock, one)).collect();
-            assert!(is_refused(&lock, one) && is_refused(&lock, same), "{one}");
-            drop(waits(&lock, another));
-            drop(all);
-            drop(waits(&lock, one));
-        }
-    }
-
-    #[test]
-    fn waiter_that_disconnects_frees_its_place() {
-        let lock = Arc::new(FairLock::default());
-        let guard = first(&lock);
-        let mut all: Vec<_> = (0..WAITING_PER_CLIENT).map(|_| waits(&lock, "192.0.2.1")).collect();
-        assert!(is_refused(&lock, "192.0.2.1"));
-        drop(all.drain(..WAITING_PER_CLIENT - 1));
-        all.push(waits(&lock, "192.0.2.1"));
-        assert_eq!(served(guard, all), [0, 1]);
-        // A guard handed to a client that did not wait for it is not lost.
-        let guard = first(&lock);
-        let all = [waits(&lock, "192.0.2.1"), waits(&lock, "192.0.2.2")];
-        drop(guard);
-        drop(all);
-        drop(first(&lock));
-    }
-
-    #[test]
-    fn full_queue_drops_a_waiter_of_the_longest() {
-        let lock = Arc::new(FairLock::default());
-        let guard = first(&lock);
-        let mut all = Vec::new();
-        for address in 0..WAITING / WAITING_PER_CLIENT {
-            let peer = format!("192.0.2.{address}");
-            all.extend((0..WAITING_PER_CLIENT).map(|_| waits(&lock, &peer)));
-        }
-        all.push(waits(&lock, "198.51.100.1"));
-        let before = all.len();
-        all.retain_mut(|acquiring| poll(acquiring).is_pending());
-        assert_eq!(before - all.len(), 1, "one is refused in favor of the newcomer");
-        let (newcomer, order) = (all.len() - 1, served(guard, all));
-        let place = order.iter().position(|index| *index == newcomer);
-        assert_eq!(place, Some(WAITING / WAITING_PER_CLIENT), "after one of each address");
     }
 }

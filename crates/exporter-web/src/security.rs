@@ -17,8 +17,10 @@ use site_config::ConfigError;
 use tokio::signal::unix::Signal;
 
 use super::error_response::unavailable;
+use super::lane::Lane;
 use super::limits::locked;
 use super::login::{Login, Logins};
+use super::refusals::{Refusal, Refusals};
 use super::web_config::{self, Rate, Sources, WebConfig};
 
 /// How often the files are checked for changes: a few calls of stat.
@@ -31,6 +33,9 @@ pub struct Security {
     file: Option<(PathBuf, Mutex<Sources>, Arc<ReloadStatus>)>,
     config: ArcSwap<WebConfig>,
     logins: Arc<Logins>,
+    refusals: Arc<Refusals>,
+    /// Reads the files: a disk may not respond, and the pool of threads may be busy with responses.
+    reader: Lane,
 }
 
 impl Security {
@@ -40,8 +45,16 @@ impl Security {
             let path = file.unwrap_or(Path::new("none"));
             web_config::error(path, ["the operating system provides no random numbers"])
         })?;
+        let (refusals, reader) = (Arc::default(), Lane::new("web-config"));
         let Some(path) = file else {
-            return Ok(Security { file: None, config: ArcSwap::default(), logins });
+            let config = ArcSwap::default();
+            return Ok(Security {
+                file: None,
+                config,
+                logins,
+                refusals,
+                reader,
+            });
         };
         let (sources, config) = WebConfig::load(path);
         let config = config?;
@@ -51,7 +64,8 @@ impl Security {
         let status = ReloadStatus::default();
         status.record(true);
         let file = Some((path.to_owned(), sources.into(), status.into()));
-        Ok(Security { file, config: ArcSwap::from_pointee(config), logins })
+        let config = ArcSwap::from_pointee(config);
+        Ok(Security { file, config, logins, refusals, reader })
     }
 
     /// The paths of the file and of those that it names.
@@ -77,15 +91,18 @@ impl Security {
                 _ = hangup.recv() => true,
             };
             let security = Arc::clone(&self);
-            // A file may be on a disk that does not respond.
-            let checked = tokio::task::spawn_blocking(move || security.reload(forced));
-            if let Err(error) = checked.await {
+            if self.reader.run(move || security.reload(forced)).await.is_none() {
                 tracing::error!(
-                    %error, "web config watcher failed: restart the exporter to load changes to the file"
+                    "web config watcher failed: restart the exporter to load changes to the file"
                 );
                 return;
             }
         }
+    }
+
+    /// What was refused to clients.
+    pub fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(&self.refusals)
     }
 
     /// The result of the latest read of the file, if there is one.
@@ -141,8 +158,15 @@ impl Security {
         self.config.load().tls.is_some()
     }
 
-    /// Responds to a request from this client address with `handler`, if rate limit and login allow it.
-    pub async fn answer<B, F, A>(&self, request: Request<B>, peer: IpAddr, handler: F) -> Response
+    /// Responds to a request from this client address with `handler`, if rate limit and login allow it. The client does
+    /// not wait for the check of its login once it `left`.
+    pub async fn answer<B, F, A>(
+        &self,
+        request: Request<B>,
+        peer: IpAddr,
+        left: impl Future<Output = ()>,
+        handler: F,
+    ) -> Response
     where
         F: FnOnce(Request<B>) -> A,
         A: Future<Output = Response>,
@@ -150,12 +174,23 @@ impl Security {
         let config = self.config.load_full();
         // As the exporter toolkit does: before everything else, and without its headers.
         if config.limiter.as_ref().is_some_and(|limiter| !limiter.try_acquire(Instant::now())) {
+            self.refusals.record(Refusal::RateLimit, peer);
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
         }
         let authorization = request.headers().get(header::AUTHORIZATION);
-        let mut response = match self.logins.check(&config.users, authorization, peer).await {
+        let login = self.logins.check(&config.users, authorization, peer, left).await;
+        let refusal = match login {
+            Login::Accepted => None,
+            Login::Missing => Some(Refusal::LoginMissing),
+            Login::Rejected => Some(Refusal::LoginWrong),
+            Login::Busy => Some(Refusal::LoginBusy),
+        };
+        if let Some(refusal) = refusal {
+            self.refusals.record(refusal, peer);
+        }
+        let mut response = match login {
             Login::Accepted => handler(request).await,
-            Login::Rejected => {
+            Login::Missing | Login::Rejected => {
                 let challenge = [(header::WWW_AUTHENTICATE, "Basic")];
                 (StatusCode::UNAUTHORIZED, challenge, "unauthorized\n").into_response()
             }
