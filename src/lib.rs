@@ -8,6 +8,7 @@ pub mod history_client;
 mod memory;
 pub mod metrics;
 pub mod monitor;
+mod packed;
 pub mod pages;
 pub mod remote;
 pub mod resolver;

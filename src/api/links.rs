@@ -165,9 +165,9 @@ pub fn links(fabrics: &Fabrics, filter: &Filter) -> Links {
     build(fabrics, filter, |rows| rows.iter().map(LinkRow::link).collect())
 }
 
-/// The same as JSON, written link by link: all models at once would take more memory than the text.
-pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(&build(fabrics, filter, LinkList))
+/// The same, to be written link by link: all models at once would take more memory than the text.
+pub(super) fn rows<'a>(fabrics: &'a Fabrics, filter: &Filter) -> Links<LinkList<'a>> {
+    build(fabrics, filter, LinkList)
 }
 
 fn build<'a, L>(
@@ -195,7 +195,8 @@ fn build<'a, L>(
     Links { fabrics: fabrics.collect() }
 }
 
-struct LinkList<'a>(Vec<LinkRow<'a>>);
+/// Links whose models are built while they are written.
+pub(super) struct LinkList<'a>(Vec<LinkRow<'a>>);
 
 impl Serialize for LinkList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -445,7 +446,7 @@ mod tests {
         let windows: Vec<_> = leaf.bit_errors.windows.iter().map(|it| &*it.window).collect();
         assert_eq!(windows, ["12m"]);
         assert_eq!(bad.ends[1].label(), "host-a port 1");
-        let json = json(&observations, &Filter::default()).unwrap();
+        let json = serde_json::to_vec(&rows(&observations, &Filter::default())).unwrap();
         assert_eq!(serde_json::from_slice::<Links>(&json).unwrap(), listed);
     }
 

@@ -20,7 +20,7 @@ use std::time::SystemTime;
 use axum::Router;
 use axum::extract::{Path, Query as UrlQuery, State};
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use serde::Serialize;
 
@@ -32,6 +32,7 @@ use ib_mad::rate::Speed;
 
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
+use crate::packed::PackedText;
 use exporter_web::error_response::{bad_request, error_response, unavailable};
 use exporter_web::work::{self, BuildError};
 
@@ -121,10 +122,12 @@ pub(crate) fn parse_verdict(label: &str) -> Result<Verdict, String> {
 }
 
 /// The JSON of a route, or the status and the problem.
-type Built = Result<Vec<u8>, (StatusCode, String)>;
+type Built = Result<PackedText, (StatusCode, String)>;
 
 fn json(model: &impl Serialize) -> Built {
-    serde_json::to_vec(model).map_err(unwritable)
+    let mut text = PackedText::default();
+    serde_json::to_writer(&mut text, model).map_err(unwritable)?;
+    Ok(text)
 }
 
 fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
@@ -139,7 +142,7 @@ static ROUTES: [Route; 10] = [
     ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
     ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
     (LINKS, &["fabric", "node", "suspect", "verdict", "name", "limit"], |board, filter, _| {
-        links::json(&board.fabrics, filter).map_err(unwritable)
+        json(&links::rows(&board.fabrics, filter))
     }),
     ("/api/v1/links/{id}", &["fabric"], link),
     ("/api/v1/modules", &["fabric", "node"], |board, filter, _| {
@@ -188,7 +191,7 @@ async fn respond(seen: Latest, route: &'static Route, id: String, query: QueryRe
     // 60,000 ports take half a second: too long for a thread that serves other requests.
     let build = move || build(exposition.board(), &filter, &id);
     match work::run(build).await {
-        Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
+        Ok(Ok(json)) => json.respond(JSON),
         Ok(Err((status, problem))) => error_response(status, &problem),
         Err(error) => unbuilt(error),
     }

@@ -1,7 +1,7 @@
 //! `/api/v1/nodes`, `/api/v1/nodes/{guid}`, `/api/v1/links/{id}` and `/api/v1/modules`: nodes, links with both of their
 //! ports in full, and the cables and modules that devices report, built from the latest snapshots.
 
-use ib_fabric::hardware::{NodeHardware, ReadAt};
+use ib_fabric::hardware::{NodeHardware, PortHardware, ReadAt};
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::Role;
@@ -32,7 +32,7 @@ pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
         FabricNodes {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
-            nodes: rows.map(|row| row.node).collect(),
+            nodes: rows.map(|row| row.node()).collect(),
         }
     });
     Nodes { fabrics: fabrics.collect() }
@@ -52,18 +52,46 @@ pub fn modules(fabrics: &Fabrics, filter: &Filter) -> Modules {
 }
 
 fn port_modules(view: FabricView<'_>, filter: &Filter) -> Vec<PortModule> {
+    module_rows_of(view, filter).iter().map(ModuleRow::module).collect()
+}
+
+/// A cable or module of a list, before its model is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ModuleRow<'a> {
+    pub view: FabricView<'a>,
+    port: PortIndex,
+    plugged: &'a register::Module,
+}
+
+impl ModuleRow<'_> {
+    /// Its model.
+    pub fn module(&self) -> PortModule {
+        let ModuleRow { view, port, plugged } = *self;
+        PortModule {
+            module: module(plugged, has_link(view, port), lanes(view, port)),
+            name: name(view, port),
+            link: view.snapshot.fabric.link_id(port).map(|id| id.to_string()),
+            reported_ber: reported_ber(view, port),
+        }
+    }
+}
+
+/// The cables and modules of the fabrics that a filter selects, by fabric, ordered by port.
+pub(crate) fn module_rows<'a>(fabrics: &'a Fabrics, filter: &Filter) -> Vec<ModuleRow<'a>> {
+    let views = selected(fabrics, filter.fabric.as_deref()).filter_map(|it| FabricView::new(it));
+    views.flat_map(|view| module_rows_of(view, filter)).collect()
+}
+
+fn module_rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> Vec<ModuleRow<'a>> {
     let fabric = &view.snapshot.fabric;
     let mut nodes: Vec<NodeIndex> = selected_nodes(view, filter).collect();
     nodes.sort_by_cached_key(|node| natural_key(&fabric.node(*node).name));
-    let module = |port| {
-        Some(PortModule {
-            module: module_of(view, port)?,
-            name: name(view, port),
-            link: fabric.link_id(port).map(|id| id.to_string()),
-            reported_ber: reported_ber(view, port),
-        })
+    let ports = nodes.into_iter().flat_map(|node| fabric.ports_of(node));
+    let row = |port| {
+        let plugged = view.hardware(port).and_then(PortHardware::plugged)?;
+        Some(ModuleRow { view, port, plugged })
     };
-    nodes.into_iter().flat_map(|node| fabric.ports_of(node)).filter_map(module).collect()
+    ports.filter_map(row).collect()
 }
 
 /// The node with this GUID and its ports, from the first of the selected fabrics that has it.
@@ -87,12 +115,19 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
     })
 }
 
-/// A node of a list.
-#[derive(Clone, Debug)]
+/// A node of a list, before its model is built.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRow<'a> {
     pub view: FabricView<'a>,
     pub index: NodeIndex,
-    pub node: Node,
+    verdicts: Verdicts,
+}
+
+impl NodeRow<'_> {
+    /// Its model.
+    pub fn node(&self) -> Node {
+        node(self.view, self.index, self.verdicts)
+    }
 }
 
 fn selected_nodes(view: FabricView<'_>, filter: &Filter) -> impl Iterator<Item = NodeIndex> {
@@ -115,8 +150,8 @@ fn rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> impl Iterator<Item = No
         }
     }
     selected_nodes(view, filter).map(move |index| {
-        let node = node(view, index, verdicts[index.0 as usize]);
-        NodeRow { view, index, node }
+        let verdicts = verdicts[index.0 as usize];
+        NodeRow { view, index, verdicts }
     })
 }
 

@@ -24,7 +24,7 @@ type Col<'a> = Column<Row<'a>>;
 const TITLE: &str = "Links";
 const FIELDS: [&str; 5] = ["fabric", "verdict", "reason", "speed", "text"];
 
-/// A row, with the model that is built for its cells.
+/// A row, with the model that is built for its cells. It is dropped once they are written.
 struct Row<'a> {
     data: LinkRow<'a>,
     link: OnceCell<Link>,
@@ -32,9 +32,9 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn all(rows: Vec<LinkRow<'a>>, clock: &'a LocalClock) -> Vec<Self> {
-        let row = |data| Row { data, link: OnceCell::new(), clock };
-        rows.into_iter().map(row).collect()
+    /// The row of a link, with this clock.
+    fn with(clock: &'a LocalClock) -> impl Fn(&LinkRow<'a>) -> Self {
+        move |data| Row { data: *data, link: OnceCell::new(), clock }
     }
 
     fn link(&self) -> &Link {
@@ -156,13 +156,14 @@ pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult)
             },
             nothing: "There are no links.",
         };
+        let row = Row::with(&clock);
         if query.sort.is_some() {
-            return list.respond(query, Row::all(select(fabrics, &filter), &clock));
+            return list.respond(query, select(fabrics, &filter), row);
         }
         let (skip, most) =
             if query.is_csv { (0, usize::MAX) } else { (query.skip(), super::PAGE_LENGTH) };
         let (found, ranked) = ranked(fabrics, &filter, skip, most);
-        list.respond_with_page(query, found, &Row::all(ranked, &clock))
+        list.respond_with_page(query, found, &ranked, row)
     })
     .await
 }

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::api::{Fabrics, parse_verdict};
+use crate::packed::PackedText;
 use crate::server::WebApp;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
@@ -205,11 +206,19 @@ struct List<'a, R> {
 }
 
 impl<R> List<'_, R> {
-    /// The response with some of the rows, if these are `found`; in their own order, and only those of the page.
-    fn respond_with_page(&self, query: &ListQuery, found: usize, rows: &[R]) -> Response {
+    /// The response with some of the rows, if these are `found`; in their own order, and only those of the page. A row is
+    /// built from what identifies it when it is written, and dropped then.
+    fn respond_with_page<I>(
+        &self,
+        query: &ListQuery,
+        found: usize,
+        ids: &[I],
+        row: impl Fn(&I) -> R,
+    ) -> Response {
         if query.is_csv {
-            return self.csv(rows);
+            return self.csv(ids.iter().map(row));
         }
+        let rows: Vec<R> = ids.iter().map(row).collect();
         let main = html! {
             form .filter action=(query.path) {
                 (self.form)
@@ -233,7 +242,7 @@ impl<R> List<'_, R> {
                     }
                     " · " a href=(query.address(query.sort, query.is_reversed, 1, "csv")) { "CSV" }
                 }
-                (self.table(query, rows))
+                (self.table(query, &rows))
             }
             (components::list_pager(query.page, found.div_ceil(PAGE_LENGTH), |page| query.address(query.sort, query.is_reversed, page, "")))
         };
@@ -241,17 +250,21 @@ impl<R> List<'_, R> {
     }
 
     /// The response with all rows that are found.
-    fn respond(&self, query: &ListQuery, rows: Vec<R>) -> Response {
+    fn respond<I>(&self, query: &ListQuery, ids: Vec<I>, row: impl Fn(&I) -> R) -> Response {
         let sorted = match self.columns.iter().find(|column| Some(column.key) == query.sort) {
-            Some(column) => sorted(rows, column.value, query.is_reversed != column.is_ascending),
-            None => rows,
+            Some(column) => {
+                let value = |id: &I| (column.value)(&row(id));
+                sorted(ids, value, query.is_reversed != column.is_ascending)
+            }
+            None => ids,
         };
-        if query.is_csv {
-            return self.csv(&sorted);
-        }
-        let from = query.skip().min(sorted.len());
-        let shown = &sorted[from..sorted.len().min(from + PAGE_LENGTH)];
-        self.respond_with_page(query, sorted.len(), shown)
+        let shown = if query.is_csv {
+            &sorted[..]
+        } else {
+            let from = query.skip().min(sorted.len());
+            &sorted[from..sorted.len().min(from + PAGE_LENGTH)]
+        };
+        self.respond_with_page(query, sorted.len(), shown, row)
     }
 
     fn order_text(&self, query: &ListQuery) -> String {
@@ -283,21 +296,21 @@ impl<R> List<'_, R> {
     }
 
     /// The rows as CSV (RFC 4180), with all columns.
-    fn csv(&self, rows: &[R]) -> Response {
-        let mut text = self.columns.iter().map(|column| column.key).collect::<Vec<_>>().join(",");
-        text.push_str("\r\n");
+    fn csv(&self, rows: impl Iterator<Item = R>) -> Response {
+        let mut line = self.columns.iter().map(|column| column.key).collect::<Vec<_>>().join(",");
+        let mut text = PackedText::default();
+        line.push_str("\r\n");
+        text.push(line.as_bytes());
         for row in rows {
-            let fields = self.columns.iter().map(|column| csv_field((column.value)(row)));
-            text.push_str(&fields.collect::<Vec<_>>().join(","));
-            text.push_str("\r\n");
+            let fields = self.columns.iter().map(|column| csv_field((column.value)(&row)));
+            line = fields.collect::<Vec<_>>().join(",");
+            line.push_str("\r\n");
+            text.push(line.as_bytes());
         }
         let name = format!("attachment; filename=\"{}.csv\"", self.title.to_lowercase());
-        let head = [
-            (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
-            (header::CONTENT_DISPOSITION, name),
-            (header::CACHE_CONTROL, "no-store".to_owned()),
-        ];
-        (head, text).into_response()
+        let head =
+            [(header::CONTENT_DISPOSITION, name), (header::CACHE_CONTROL, "no-store".to_owned())];
+        (head, text.respond("text/csv; charset=utf-8")).into_response()
     }
 }
 
@@ -311,20 +324,20 @@ fn csv_field(value: Value) -> String {
 
 /// Rows in the order of their values: the highest number first, texts in natural order, and what has none always last.
 /// Stable: among equals their own order stays.
-fn sorted<R>(rows: Vec<R>, value: fn(&R) -> Value, is_reversed: bool) -> Vec<R> {
-    let values: Vec<Value> = rows.iter().map(value).collect();
+fn sorted<I>(ids: Vec<I>, value: impl Fn(&I) -> Value, is_reversed: bool) -> Vec<I> {
+    let values: Vec<Value> = ids.iter().map(value).collect();
     let keys = values.iter().map(|value| match value {
         Value::Number(number) | Value::Ranked(number, _) => Some((-number, Vec::new())),
         Value::Text(text) => Some((0.0, natural_key(text))),
         Value::None => None,
     });
-    let mut keyed: Vec<_> = keys.zip(rows).collect();
+    let mut keyed: Vec<_> = keys.zip(ids).collect();
     keyed.sort_by(|(a, _), (b, _)| {
         let (Some(a), Some(b)) = (a, b) else { return b.is_some().cmp(&a.is_some()) };
         let order = a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1));
         if is_reversed { order.reverse() } else { order }
     });
-    keyed.into_iter().map(|(_, row)| row).collect()
+    keyed.into_iter().map(|(_, id)| id).collect()
 }
 
 /// The page of a query that cannot be parsed.
@@ -367,6 +380,8 @@ fn verdict_field(query: &ListQuery) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     type Row = (&'static str, Option<f64>);
@@ -407,7 +422,7 @@ mod tests {
             form: html! {},
             nothing: "",
         };
-        let response = list.csv(&ROWS);
+        let response = list.csv(ROWS.into_iter());
         assert_eq!(
             response.headers()[header::CONTENT_DISPOSITION],
             "attachment; filename=\"things.csv\""
@@ -419,13 +434,62 @@ mod tests {
         );
     }
 
+    /// Counts the rows that exist.
+    struct Counted<'a>(&'a Cell<(usize, usize)>);
+
+    impl<'a> Counted<'a> {
+        fn new(count: &'a Cell<(usize, usize)>) -> Self {
+            let (now, most) = count.get();
+            count.set((now + 1, most.max(now + 1)));
+            Counted(count)
+        }
+    }
+
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            let (now, most) = self.0.get();
+            self.0.set((now - 1, most));
+        }
+    }
+
+    /// Models of all links take ten times the memory of their lines.
+    #[test]
+    fn rows_exist_one_at_a_time_in_csv_and_while_they_are_sorted() {
+        let count = Cell::default();
+        let columns = [Column::<Counted<'_>>::text("a", "A", |_| Value::Number(1.0))];
+        let list = List {
+            title: "Things",
+            noun: "thing",
+            order: "",
+            fabrics: &[],
+            columns: &columns,
+            form: html! {},
+            nothing: "",
+        };
+        for (text, most) in [
+            ("format=csv", 1),
+            ("format=csv&sort=a", 1),
+            ("sort=a&order=reverse", PAGE_LENGTH),
+            ("page=2", PAGE_LENGTH),
+        ] {
+            count.set((0, 0));
+            let query = parse(text, &columns).unwrap();
+            let response =
+                list.respond(&query, (0..1_000).collect(), |_: &u32| Counted::new(&count));
+            assert_eq!(response.status(), StatusCode::OK);
+            assert!((1..=most).contains(&count.get().1), "{text}: {:?}", count.get());
+        }
+    }
+
+    fn parse<R>(text: &str, columns: &[Column<R>]) -> Result<ListQuery, String> {
+        let uri = format!("/x?{text}").parse().unwrap();
+        let params = QueryParams::from(axum::extract::Query::try_from_uri(&uri));
+        ListQuery::parse("/x", &params, &["text"], columns)
+    }
+
     #[test]
     fn query_names_columns_filters_and_page() {
-        let parse = |text: &str| {
-            let uri = format!("/x?{text}").parse().unwrap();
-            let params = QueryParams::from(axum::extract::Query::try_from_uri(&uri));
-            ListQuery::parse("/x", &params, &["text"], &COLUMNS)
-        };
+        let parse = |text| parse(text, &COLUMNS);
         let query = parse("text=a%26b&sort=heat&order=reverse&page=3&other=1").unwrap();
         assert_eq!(
             query.address(query.sort, query.is_reversed, 2, "csv"),

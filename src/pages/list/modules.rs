@@ -5,8 +5,8 @@ use maud::html;
 
 use crate::api::Filter;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{FabricModules, PortModule};
-use crate::api::ports::modules;
+use crate::api::model::PortModule;
+use crate::api::ports::{ModuleRow, module_rows};
 use crate::server::WebApp;
 
 use super::{Column, List, ListQuery, fabric_field, refused, text_field};
@@ -90,20 +90,21 @@ pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult)
         };
         let filter =
             Filter { fabric: query.filter("fabric").map(str::to_owned), ..Filter::default() };
-        let rows = modules(fabrics, &filter).fabrics.into_iter().flat_map(of_fabric);
-        let is_found = |(_, PortModule { name, module, .. }): &Row| {
+        let mut rows = module_rows(fabrics, &filter);
+        rows.retain(|row| {
+            let PortModule { name, module, .. } = row.module();
             query.has_text(&[
                 &name.node,
                 &module.vendor,
                 &module.part_number,
                 &module.serial_number,
             ])
-        };
-        list.respond(query, rows.filter(is_found).collect())
+        });
+        list.respond(query, rows, row_of)
     })
     .await
 }
 
-fn of_fabric(FabricModules { fabric, modules, .. }: FabricModules) -> impl Iterator<Item = Row> {
-    modules.into_iter().map(move |module| (fabric.clone(), module))
+fn row_of(row: &ModuleRow<'_>) -> Row {
+    (row.view.name.to_owned(), row.module())
 }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
+use crate::api::model::Node;
 use crate::api::ports::{NodeRow, node_rows};
 use crate::server::WebApp;
 use ib_health::evidence;
@@ -14,37 +15,52 @@ use super::{Column, List, ListQuery, Value, fabric_field, refused, text_field, v
 use crate::pages::components;
 use crate::pages::{Answer, QueryParams, address};
 
-type Row<'a> = NodeRow<'a>;
+/// A row, with the model that is built for its cells. It is dropped once they are written.
+struct Row<'a> {
+    data: NodeRow<'a>,
+    node: Node,
+}
+
 type Col<'a> = Column<Row<'a>>;
 
-impl NodeRow<'_> {
+impl<'a> Row<'a> {
+    fn new(data: &NodeRow<'a>) -> Self {
+        Row { data: *data, node: data.node() }
+    }
+}
+
+impl Row<'_> {
     /// What its ports send and receive together, in bytes per second.
     fn traffic(&self) -> [Option<f64>; 2] {
-        let ports = || self.view.snapshot.fabric.ports_of(self.index);
+        let ports = || self.data.view.snapshot.fabric.ports_of(self.data.index);
         let sum = |rates: &mut dyn Iterator<Item = f32>| rates.map(f64::from).reduce(|a, b| a + b);
         [
-            sum(&mut ports().filter_map(|port| self.view.sent(port)).map(|flow| flow.rate)),
-            sum(&mut ports().filter_map(|port| self.view.received(port)).map(|flow| flow.rate)),
+            sum(&mut ports().filter_map(|port| self.data.view.sent(port)).map(|flow| flow.rate)),
+            sum(&mut ports()
+                .filter_map(|port| self.data.view.received(port))
+                .map(|flow| flow.rate)),
         ]
     }
 
     /// The highest utilization of its ports in either direction.
     fn utilization(&self) -> Option<f64> {
-        let ports = self.view.snapshot.fabric.ports_of(self.index);
-        ports.filter_map(|port| self.view.used(port)).map(f64::from).reduce(f64::max)
+        let ports = self.data.view.snapshot.fabric.ports_of(self.data.index);
+        ports.filter_map(|port| self.data.view.used(port)).map(f64::from).reduce(f64::max)
     }
 
     /// The highest data rate of its ports, in bytes per second.
     fn rate(&self) -> Option<u64> {
-        let ports = self.view.snapshot.fabric.ports_of(self.index);
-        ports.filter_map(|port| self.view.snapshot.status(port).and_then(PortStatus::rate)).max()
+        let ports = self.data.view.snapshot.fabric.ports_of(self.data.index);
+        ports
+            .filter_map(|port| self.data.view.snapshot.status(port).and_then(PortStatus::rate))
+            .max()
     }
 
     /// The ports that it is connected to, as text: of a host, those of its leaf.
     fn neighbor(&self) -> String {
-        let fabric = &self.view.snapshot.fabric;
-        let peers = fabric.ports_of(self.index).filter_map(|port| fabric.port(port).peer);
-        let labels = peers.map(|peer| evidence::port_label(self.view.snapshot, peer.port));
+        let fabric = &self.data.view.snapshot.fabric;
+        let peers = fabric.ports_of(self.data.index).filter_map(|port| fabric.port(port).peer);
+        let labels = peers.map(|peer| evidence::port_label(self.data.view.snapshot, peer.port));
         labels.collect::<Vec<_>>().join(", ")
     }
 }
@@ -72,7 +88,7 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         Col::text("name", if is_switch { "Switch" } else { "Host" }, |it| {
             it.node.node.clone().into()
         })
-        .cell(|it| html! { bdi { (components::node(it.view.name, &it.node.guid, &it.node.node)) } @if !it.node.up { " " strong { "down" } } }),
+        .cell(|it| html! { bdi { (components::node(it.data.view.name, &it.node.guid, &it.node.node)) } @if !it.node.up { " " strong { "down" } } }),
         Col::text("verdict", "Worst link", |it| {
             it.node.verdicts.worst().map_or(Value::None, Value::from)
         })
@@ -106,9 +122,9 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         Col::text("device", "Device", |it| it.node.device.as_deref().into()),
         Col::text("firmware", "Firmware", |it| it.node.firmware.as_deref().into()),
         Col::text("fabric", if has_fabrics { "Fabric" } else { "" }, |it| {
-            it.view.name.to_owned().into()
+            it.data.view.name.to_owned().into()
         })
-        .cell(|it| html! { bdi { (it.view.name) } }),
+        .cell(|it| html! { bdi { (it.data.view.name) } }),
         Col::only_csv("host", |it| it.node.host.as_deref().into()),
         Col::only_csv("guid", |it| it.node.guid.clone().into()),
         Col::only_csv("lid", |it| it.node.lid.map(f64::from).into()),
@@ -152,13 +168,14 @@ async fn list(app: WebApp, query: QueryResult, kind: NodeKind) -> Answer {
             nothing: "There are none in this fabric.",
         };
         let mut rows = node_rows(fabrics, query.filter("fabric"), kind);
-        rows.retain(|NodeRow { node, .. }| {
+        rows.retain(|row| {
+            let node = row.node();
             let [device, firmware] =
                 [node.device.as_deref(), node.firmware.as_deref()].map(Option::unwrap_or_default);
             query.verdict.is_none_or(|verdict| node.verdicts.worst() == Some(verdict))
                 && query.has_text(&[&node.node, &node.guid, device, firmware])
         });
-        list.respond(query, rows)
+        list.respond(query, rows, Row::new)
     })
     .await
 }
