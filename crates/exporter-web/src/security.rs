@@ -119,21 +119,21 @@ impl Security {
         }
         let (read, config) = WebConfig::load(path);
         *sources = read;
-        let speaks_tls = self.speaks_tls();
+        let before = self.config.load();
+        let config = config.map(|config| (before.lost(&config), config));
         let success = match config {
-            Ok(config) if config.tls.is_some() != speaks_tls => {
-                let what = if speaks_tls { "off" } else { "on" };
+            Ok((Some(lost), _)) => {
                 tracing::error!(
                     file = %path.display(),
-                    "TLS cannot be switched {what} without a restart; keeping the previous web config"
+                    "{lost} without a restart; keeping the previous web config: restore the file, or restart \
+                     the exporter if that is intended"
                 );
                 false
             }
-            Ok(mut config) => {
+            Ok((None, mut config)) => {
                 config.log_warnings(path);
                 // An empty bucket does not become full because a certificate was renewed.
-                if let (Some(limiter), Some(kept)) =
-                    (&mut config.limiter, &self.config.load().limiter)
+                if let (Some(limiter), Some(kept)) = (&mut config.limiter, &before.limiter)
                     && limiter.rate == kept.rate
                 {
                     *limiter = Arc::clone(kept);
@@ -259,6 +259,26 @@ impl ReloadStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_file_does_not_switch_logins_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("web.yml");
+        let hash = bcrypt::hash("b", 4).unwrap();
+        let whole = format!("basic_auth_users:\n  a: {hash}\n");
+        std::fs::write(&file, &whole).unwrap();
+        let security = Security::load(Some(&file)).unwrap();
+        let status = security.reload_status().unwrap();
+        let users_after = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            security.reload(true);
+            (security.config.load().users.count(), status.succeeded())
+        };
+        assert_eq!(users_after(""), (1, false), "an empty file");
+        assert_eq!(users_after(" \n\n"), (1, false), "white space");
+        assert_eq!(users_after("rate_limit: {interval: 1s, burst: 3}\n"), (1, false), "cut");
+        assert_eq!(users_after(&whole), (1, true));
+    }
 
     #[test]
     fn bucket_allows_a_burst_and_then_one_per_interval() {

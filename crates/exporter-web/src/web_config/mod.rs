@@ -4,6 +4,7 @@
 //! site has one file for all its exporters; docs/security.md lists the differences. Files that are named
 //! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
 
+mod protection;
 mod tls;
 
 use std::collections::BTreeMap;

@@ -68,6 +68,12 @@ impl ClientAuth {
 pub struct TlsSettings {
     pub(crate) server: Arc<ServerConfig>,
     pub(crate) client_auth: ClientAuth,
+    /// Whether client certificates are verified with CAs of the file.
+    pub(crate) has_client_ca: bool,
+    /// Whether client certificates need one of some names.
+    pub(crate) has_allowed_sans: bool,
+    /// Whether TLS 1.2 is accepted.
+    pub(crate) accepts_tls12: bool,
 }
 
 type Text = Option<String>;
@@ -203,10 +209,13 @@ pub(super) fn validate(
         return None;
     }
     let sans = section.client_allowed_sans.unwrap_or_default();
+    let (has_client_ca, has_allowed_sans) = (ca.is_some(), !sans.is_empty());
+    let accepts_tls12 = versions.contains(&&TLS12);
     let server = tls::server_config(certified, &versions, client_auth, cas, sans);
     let mut server = found.keep(server)?;
     server.ignore_client_order = section.prefer_server_cipher_suites.unwrap_or(true);
-    Some(TlsSettings { server: Arc::new(server), client_auth })
+    let server = Arc::new(server);
+    Some(TlsSettings { server, client_auth, has_client_ca, has_allowed_sans, accepts_tls12 })
 }
 
 /// Warns that a key is ignored; an unknown name is an error.
