@@ -234,6 +234,7 @@ impl<'a> Daemon<'a> {
         let scheme = if security.speaks_tls() { "https" } else { "http" };
         let mut process = Process::new(&settings.procfs);
         process.web_config = security.reload_status();
+        process.refusals = Some(security.refusals());
         process.external_url = settings.external_url.as_deref().map(Into::into);
         let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut app = WebApp::new(latest, process, &settings.telemetry_path, history);

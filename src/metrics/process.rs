@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use exporter_web::ReloadStatus;
+use exporter_web::{Refusals, ReloadStatus};
 
 /// Values of the process that do not change between scrapes.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Process {
     procfs: PathBuf,
     /// How the web config file was read last, if there is one.
     pub web_config: Option<Arc<ReloadStatus>>,
+    /// What was refused to clients, if there is a server.
+    pub refusals: Option<Arc<Refusals>>,
     /// The URL under which users reach the exporter, if it is set.
     pub external_url: Option<Arc<str>>,
     /// When the host was booted, once that was read: `stat` has a line of some 10 kB on large hosts.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use exporter_web::ReloadStatus;
+use exporter_web::{Refusal, Refusals, ReloadStatus};
 use exposition::{Family, Labelled, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
@@ -26,6 +26,7 @@ struct SelfState<'a> {
     render: Duration,
     process: Option<Numbers>,
     web_config: Option<&'a ReloadStatus>,
+    refusals: Option<&'a Refusals>,
     external_url: &'a str,
 }
 
@@ -177,6 +178,11 @@ families! {
     "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
         "Unix time of the latest successful load of the web config file."
         => |state, out| out.float_if_known(state.web_config.map(ReloadStatus::succeeded_at));
+    "fabric_exporter_web_refusals" Counter ["reason"]
+        "Requests, logins and connections that were refused or ended early, by reason. The log has the client's address, at most one line per minute and reason. Reasons: login_missing, login_wrong, login_busy, rate_limit, host (--web.allowed-hosts), request_limit, response_timeout, connection_limit, connection_displaced and response_displaced (closed in favor of a client with fewer), slow_client, handshake."
+        => |state, out| if let Some(it) = state.refusals { for refusal in Refusal::ALL {
+            out.label("reason", refusal.label()).value(it.count(refusal));
+        } };
     "fabric_exporter_web_info" Gauge ["external_url"]
         "Always 1. The label external_url is the value of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
         => |state, out| out.required_label("external_url", state.external_url).value(1);
@@ -274,6 +280,7 @@ pub fn render(board: &SharedState, took: Duration, process: &Process) -> Vec<Par
         render: took,
         process: Numbers::read(process),
         web_config: process.web_config.as_deref(),
+        refusals: process.refusals.as_deref(),
         external_url: process.external_url.as_deref().unwrap_or_default(),
     };
     let mut parts = Parts::<Vec<u8>>::default();
