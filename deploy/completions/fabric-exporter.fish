@@ -98,6 +98,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
 lean\t'What most alerts need: verdicts, names, states, bytes and wait ratios'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.allowed-hosts -d 'Host names of requests [default: all]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
@@ -440,6 +441,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
 lean\t'What most alerts need: verdicts, names, states, bytes and wait ratios'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.allowed-hosts -d 'Host names of requests [default: all]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
@@ -681,6 +683,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.profile -d 'Metrics of a scrape without parameters [default: full]' -r -f -a "full\t'All groups'
 lean\t'What most alerts need: verdicts, names, states, bytes and wait ratios'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.allowed-hosts -d 'Host names of requests [default: all]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.external-url -d 'URL under which users reach the exporter' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.grafana-url -d 'URL of a Grafana that has the dashboards' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F

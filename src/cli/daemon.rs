@@ -21,9 +21,9 @@ use crate::metrics::process::Process;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
 use crate::monitor::{Monitor, replica};
 use crate::remote::Remote;
-use crate::server::{WebApp, request_class};
+use crate::server::{PROBES, WebApp, request_class};
 use crate::{memory, sandbox, systemd};
-use exporter_web::{Limits, Security, Server, listen};
+use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
@@ -180,7 +180,10 @@ impl<'a> Daemon<'a> {
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
         let file = self.settings.web_config.as_deref();
-        let security = Security::load(file).map_err(Fatal::usage)?;
+        let mut security = Security::load(file).map_err(Fatal::usage)?;
+        if !self.settings.allowed_hosts.is_empty() {
+            security = security.only_for(AllowedHosts::new(&self.settings.allowed_hosts, &PROBES));
+        }
         let listeners =
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
         // All files are open, and no thread runs yet: threads inherit the sandbox.

@@ -38,6 +38,8 @@ pub struct Settings {
     pub telemetry_path: String,
     /// The URL under which users reach the exporter, without a slash at the end.
     pub external_url: Option<String>,
+    /// The names that the Host header of a request may have; all, if there are none.
+    pub allowed_hosts: Vec<String>,
     /// What a scrape without parameters gets.
     pub profile: Profile,
     /// The URL of Grafana, without a slash at the end.
@@ -160,6 +162,7 @@ impl Settings {
             telemetry_path: web.telemetry_path.unwrap_or_else(|| "/metrics".into()),
             external_url: web.external_url.map(|url| url.trim_end_matches('/').to_owned()),
             profile: web.profile.unwrap_or_default(),
+            allowed_hosts: web.allowed_hosts.unwrap_or_default(),
             grafana_url: web.grafana_url.map(|url| url.trim_end_matches('/').to_owned()),
             web_config: web.config_file,
             sysfs,

@@ -96,6 +96,12 @@ section! {
         /// full: all metrics. lean: what most alerts need, about an eighth of the series. A scrape can choose for
         /// itself: ?profile=lean, ?collect[]=GROUP, ?exclude[]=GROUP, ?shard=K/N.
         profile: Profile = "web.profile" PROFILE hide_possible_values hide_short_help,
+        /// Host names of requests [default: all]
+        ///
+        /// Requests with another name in the Host header get 421, so that a web page of a foreign site cannot read the
+        /// exporter from a browser by DNS rebinding. Repeat the option for several names. IP addresses, localhost, and
+        /// the paths /-/healthy and /-/ready are always accepted.
+        allowed_hosts: Vec<String> = "web.allowed-hosts" NAME hide_short_help,
         /// URL under which users reach the exporter
         ///
         /// Alerts link to it. Without it, they link to the address that Prometheus scrapes. Only scheme, host

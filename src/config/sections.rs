@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::http::Uri;
 use axum::http::uri::Authority;
+use exporter_web::AllowedHosts;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::{Confidence, LimitRow, LimitTable, Limits};
 use ib_mad::clock::Clock;
@@ -32,7 +33,9 @@ impl WebOptions {
     pub(super) fn validate(&self, report: Report<'_>) {
         // A path would not work: links between pages begin with `/`.
         let external = self.external_url.as_deref().and_then(|url| url_problem(url, false));
+        let mut hosts = self.allowed_hosts.iter().flatten();
         for (key, problem) in [
+            ("allowed-hosts", hosts.find_map(|name| AllowedHosts::problem(name))),
             ("telemetry-path", self.telemetry_path.as_deref().and_then(path_problem)),
             ("external-url", external),
             ("grafana-url", self.grafana_url.as_deref().and_then(|url| url_problem(url, true))),

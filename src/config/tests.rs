@@ -123,6 +123,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (&["--web.grafana-url=https://g/?orgId=1"], "", "not a URL"),
         (&["--web.grafana-url=javascript:alert(1)"], "", "not a URL"),
         (&["--web.external-url=ib.example"], "", "not a URL such as https://ib.example"),
+        (&["--web.allowed-hosts=ib.example:10315"], "", "not a host name such as ib.example"),
         (&["--web.external-url=ftp://ib.example"], "", "not a URL"),
         (&["--web.external-url=https://"], "", "not a URL"),
         (&["--web.external-url=https://ib.example/fabric"], "", "not a URL"),

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod allowed_hosts;
 mod connections;
 mod deadlines;
 pub mod error_response;
@@ -15,6 +16,7 @@ mod turns;
 mod web_config;
 pub mod work;
 
+pub use allowed_hosts::AllowedHosts;
 pub use http_server::{Held, RequestClass, Server};
 pub use limits::Limits;
 pub use refusals::{Refusal, Refusals};

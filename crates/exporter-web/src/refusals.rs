@@ -43,6 +43,8 @@ refusals! {
     LoginBusy: "login_busy", true;
     /// The rate limit of the web config file.
     RateLimit: "rate_limit", true;
+    /// A Host header that is not allowed.
+    Host: "host", true;
     /// Too many requests were in progress, or waited.
     RequestLimit: "request_limit", true;
     /// The response was not built in time.

@@ -16,7 +16,8 @@ use rustls::ServerConfig;
 use site_config::ConfigError;
 use tokio::signal::unix::Signal;
 
-use super::error_response::unavailable;
+use super::allowed_hosts::AllowedHosts;
+use super::error_response::{error_response, unavailable};
 use super::lane::Lane;
 use super::limits::locked;
 use super::login::{Login, Logins};
@@ -34,6 +35,7 @@ pub struct Security {
     config: ArcSwap<WebConfig>,
     logins: Arc<Logins>,
     refusals: Arc<Refusals>,
+    allowed_hosts: Option<AllowedHosts>,
     /// Reads the files: a disk may not respond, and the pool of threads may be busy with responses.
     reader: Lane,
 }
@@ -53,6 +55,7 @@ impl Security {
                 config,
                 logins,
                 refusals,
+                allowed_hosts: None,
                 reader,
             });
         };
@@ -65,7 +68,13 @@ impl Security {
         status.record(true);
         let file = Some((path.to_owned(), sources.into(), status.into()));
         let config = ArcSwap::from_pointee(config);
-        Ok(Security { file, config, logins, refusals, reader })
+        Ok(Security { file, config, logins, refusals, allowed_hosts: None, reader })
+    }
+
+    /// Answers only requests for these hosts.
+    #[must_use]
+    pub fn only_for(self, hosts: AllowedHosts) -> Self {
+        Security { allowed_hosts: Some(hosts), ..self }
     }
 
     /// The paths of the file and of those that it names.
@@ -176,6 +185,11 @@ impl Security {
         if config.limiter.as_ref().is_some_and(|limiter| !limiter.try_acquire(Instant::now())) {
             self.refusals.record(Refusal::RateLimit, peer);
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
+        }
+        if self.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.allows(&request)) {
+            self.refusals.record(Refusal::Host, peer);
+            let problem = "this name is not allowed: add it to --web.allowed-hosts";
+            return error_response(StatusCode::MISDIRECTED_REQUEST, problem);
         }
         let authorization = request.headers().get(header::AUTHORIZATION);
         let login = self.logins.check(&config.users, authorization, peer, left).await;

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::routing::get;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use exporter_web::{Limits, Refusal, RequestClass, Security};
+use exporter_web::{AllowedHosts, Limits, Refusal, RequestClass, Security};
 
 use crate::served::{Served, request, rest, status, wait_until};
 
@@ -15,12 +15,13 @@ fn router() -> Router {
 }
 
 #[test]
-fn wrong_logins_are_counted_and_errors_have_nosniff() {
+fn wrong_logins_and_hosts_are_counted_and_errors_have_nosniff() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("web.yml");
     let hash = bcrypt::hash("right", 4).unwrap();
     std::fs::write(&file, format!("basic_auth_users:\n  a: {hash}\n")).unwrap();
-    let security = Security::load(Some(&file)).unwrap();
+    let hosts = AllowedHosts::new(&["x".to_owned()], &[]);
+    let security = Security::load(Some(&file)).unwrap().only_for(hosts);
     let refusals = security.refusals();
     let served = Served::secured(Limits::default(), router(), |_| RequestClass::Ready, security);
     let answer = |host: &str, login: Option<&str>| {
@@ -36,9 +37,10 @@ fn wrong_logins_are_counted_and_errors_have_nosniff() {
     assert_eq!(answer("x", Some("a:right")), 200);
     assert_eq!(answer("x", None), 401);
     assert_eq!([answer("x", Some("a:b")), answer("x", Some("b:right"))], [401, 401]);
-    let counts = [Refusal::LoginMissing, Refusal::LoginWrong, Refusal::LoginBusy]
+    assert_eq!(answer("evil.example", Some("a:right")), 421);
+    let counts = [Refusal::LoginMissing, Refusal::LoginWrong, Refusal::Host, Refusal::LoginBusy]
         .map(|refusal| refusals.count(refusal));
-    assert_eq!(counts, [1, 2, 0]);
+    assert_eq!(counts, [1, 2, 1, 0]);
 }
 
 #[test]
