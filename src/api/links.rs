@@ -166,7 +166,7 @@ pub fn links(fabrics: &Fabrics, filter: &Filter) -> Links {
 }
 
 /// The same, to be written link by link: all models at once would take more memory than the text.
-pub(super) fn rows<'a>(fabrics: &'a Fabrics, filter: &Filter) -> Links<LinkList<'a>> {
+pub fn rows<'a>(fabrics: &'a Fabrics, filter: &Filter) -> Links<LinkList<'a>> {
     build(fabrics, filter, LinkList)
 }
 
@@ -196,7 +196,7 @@ fn build<'a, L>(
 }
 
 /// Links whose models are built while they are written.
-pub(super) struct LinkList<'a>(Vec<LinkRow<'a>>);
+pub struct LinkList<'a>(Vec<LinkRow<'a>>);
 
 impl Serialize for LinkList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

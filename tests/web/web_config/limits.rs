@@ -77,7 +77,7 @@ fn trickle(stream: &mut TcpStream) {
         let gone = match stream.read(&mut [0; 64]) {
             Ok(0) => true,
             Ok(_) => panic!("an answer to half a request"),
-            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
         };
         if gone || stream.write_all(b"X: y\r\n").is_err() {
             return;
