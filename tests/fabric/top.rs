@@ -3,8 +3,15 @@
 
 use test_rig as rig;
 
+use std::fs::File;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rig::child::Running;
 use rig::pty::OnTerminal;
 use rig::{Exporter, program};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 const UP: &str = "\x1b[A";
 const DOWN: &str = "\x1b[B";
@@ -154,4 +161,30 @@ fn without_a_terminal_or_an_exporter_it_ends_with_an_error() {
     let mut top = OnTerminal::spawn(program(), &["top", "--url=http://127.0.0.1:1"], 24, 80);
     assert_eq!(top.wait_for_end().code(), Some(1));
     top.wait_for("is an exporter running there?");
+}
+
+/// Without a session of its own, as below a supervisor that closed the terminal, no SIGHUP reports that the terminal is
+/// gone: its end is read again and again.
+#[test]
+fn it_ends_when_its_terminal_is_gone() {
+    let exporter = demo();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
+    let url = format!("http://{}", exporter.address());
+    let mut command = Command::new(program());
+    command.args(["top", "--refresh=1s", "--url", &url]).env("TERM", "xterm-256color");
+    command.stdin(terminal()).stdout(terminal()).stderr(terminal());
+    let mut top = Running::spawn("top", &mut command);
+    drop(command);
+    let mut master = File::from(master);
+    let (mut shown, mut bytes) = (String::new(), [0; 4096]);
+    while !shown.contains("leaf-0-") {
+        let count = master.read(&mut bytes).unwrap();
+        shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    drop(master);
+    assert!(top.wait_at_most(Duration::from_secs(30)).is_some(), "top still runs");
 }

@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use site_config::units::HumanDuration;
 
-use super::Fatal;
 use super::source::SourceArgs;
 use super::terminal::ColorChoice;
+use super::{Exit, Fatal};
 use app::{App, Wish};
 use fetch::{Answer, Fetcher};
 
@@ -65,12 +66,47 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
     let sweeps = fetcher.source.sweeps();
     let fetching = std::thread::spawn(move || fetcher.run(&orders, &answers, pause));
     let view = View { app: &mut app, wishes, answered, is_over: &is_over, colors: color.is_on() };
+    let has_left = end_when_stuck(Arc::clone(&is_over));
     let result = on_terminal(|terminal| view.run(terminal));
+    has_left.store(true, Ordering::Relaxed);
     // Sweeps end before the process does, and their history is removed. A request may take longer than anybody waits.
     if sweeps && fetching.join().is_err() {
         return Err(Fatal::failed("internal error: the update failed"));
     }
     result
+}
+
+/// Ends the view when its terminal is gone, and the process if the view does not end then, or after a signal: crossterm
+/// reads the end of a terminal that was deleted again and again, and returns no more. Returns what to set when the view
+/// has ended.
+fn end_when_stuck(is_over: Arc<AtomicBool>) -> Arc<AtomicBool> {
+    let has_left = Arc::new(AtomicBool::new(false));
+    let left = Arc::clone(&has_left);
+    std::thread::spawn(move || {
+        while !left.load(Ordering::Relaxed) {
+            if is_terminal_gone() {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            if is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(500));
+                if !left.load(Ordering::Relaxed) {
+                    ratatui::restore();
+                    std::process::exit(i32::from(Exit::Failed as u8));
+                }
+            }
+            std::thread::sleep(TICK);
+        }
+    });
+    has_left
+}
+
+/// Whether the other side of the terminal was closed.
+fn is_terminal_gone() -> bool {
+    let stdout = std::io::stdout();
+    let mut terminal = [PollFd::new(&stdout, PollFlags::empty())];
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    poll(&mut terminal, Some(&Timespec::default())).is_ok()
+        && terminal[0].revents().intersects(gone)
 }
 
 /// Runs something in the alternate screen, and restores the terminal, also after a panic.

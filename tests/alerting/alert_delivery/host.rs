@@ -30,7 +30,7 @@ pub struct Host {
 impl Host {
     /// Boots the guest and starts the faults: on InfiniBand (port 1 receives errors, 2 has one lane, 3 loses
     /// its link, 4 waits for a subnet manager; another port flaps, four more lose their links, and a device is removed)
-    /// and on RoCE.
+    /// and on RoCE, also of a member of a bond.
     pub fn start() -> Self {
         let infiniband = Guest::get().testhca("ocib", 4, false);
         let flapping = Guest::get().testhca("ocflap", 1, false);
@@ -40,11 +40,24 @@ impl Host {
         infiniband.set(2, "width", 1);
         infiniband.set(4, "state", INIT);
         Guest::get().must(&format!("ip link set {} mtu 2044", infiniband.netdev(1)));
+        // Soft RoCE on a bond of two, one of which loses its link.
+        Guest::get().must(
+            "set -e
+            ip link add ocbond0 type bond mode active-backup miimon 100
+            for member in 1 2; do
+                ip link add ocmem$member type veth peer name ocpeer$member
+                ip link set ocpeer$member up; ip link set ocmem$member master ocbond0
+            done
+            ip link set ocbond0 up
+            rdma link add ocbond type rxe netdev ocbond0
+            until [ $(cat /sys/class/net/ocmem1/carrier) = 1 ]; do sleep 0.1; done
+            ip link set ocpeer1 down",
+        );
         let name = format!("--fabric.name={FABRIC}");
         let exporter = GuestExporter::start(&[
             "--no-collector.fabric",
             "--host.interval=1s",
-            "--host.device-include=oc(ib|eth|flap|lost|gone)",
+            "--host.device-include=oc(ib|eth|flap|lost|gone|bond)",
             &name,
         ]);
         let stop = Arc::new(AtomicBool::new(false));

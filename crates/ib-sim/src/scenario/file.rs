@@ -156,10 +156,11 @@ entries! {
     NewMaster "new-master" node_entries::new_master { host: String, readdress: Option<bool>, }
 }
 
-/// Reads a scenario; an empty file is valid. The error is the first mistake.
+/// Reads a scenario; an empty file is valid. The error is the first mistake: one that can be seen, before a key that is
+/// missing.
 pub fn parse(text: &str) -> Result<(File, Lines), Problem> {
     let parsed = yaml::parse(text);
-    match parsed.diagnostics.first() {
+    match parsed.diagnostics.iter().min_by_key(|it| it.is_missing) {
         Some(diagnostic) => Err(problem(diagnostic)),
         None => Ok((parsed.value, Lines(parsed.document))),
     }

@@ -31,17 +31,19 @@ pub struct Diagnostic {
     pub key: String,
     /// What is wrong and what is expected.
     pub problem: String,
+    /// It is about a key that is not there.
+    pub is_missing: bool,
 }
 
 impl Diagnostic {
     fn new((line, column): Position, key: impl Into<String>, problem: impl Into<String>) -> Self {
-        Diagnostic { line, column, key: key.into(), problem: problem.into() }
+        Diagnostic { line, column, key: key.into(), problem: problem.into(), is_missing: false }
     }
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diagnostic { line, column, key, problem } = self;
+        let Diagnostic { line, column, key, problem, .. } = self;
         let colon = if key.is_empty() { "" } else { ": " };
         single_line(&format!("line {line}, column {column}: {key}{colon}{problem}")).fmt(f)
     }
@@ -194,7 +196,11 @@ impl ReadError {
             None => document.root.map_or((1, 1), position_of),
             Some(entry) => entry.key.filter(|_| self.at_key).map_or(entry.position, position_of),
         };
-        Diagnostic::new(position, self.path(document, 0), &*self.problem)
+        let is_missing = self.missing.is_some();
+        Diagnostic {
+            is_missing,
+            ..Diagnostic::new(position, self.path(document, 0), &*self.problem)
+        }
     }
 
     /// The path of the entry, or of the container that is so many levels above it.
