@@ -675,7 +675,7 @@ fn node_exporter() -> Exporter {
         rules: vec![Rule {
             record: "node_infiniband_info".into(),
             expr: call(
-                "max without (guid, node, node_type, system_guid, firmware, hardware, board, driver)",
+                "max without (guid, kind, node, node_type, system_guid, firmware, hardware, board, driver)",
                 &info,
             ),
             labels: &["device", "board_id", "firmware_version", "hca_type", "instance", "job"],
