@@ -154,7 +154,7 @@ fn exporter_that_goes_away_is_reported_and_the_data_stays() {
 
 #[test]
 fn without_a_terminal_or_an_exporter_it_ends_with_an_error() {
-    let mut command = std::process::Command::new(program());
+    let mut command = Command::new(program());
     let output = command.args(["top", "--url=http://127.0.0.1:1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("links --watch"));
@@ -168,7 +168,8 @@ fn without_a_terminal_or_an_exporter_it_ends_with_an_error() {
 #[test]
 fn it_ends_when_its_terminal_is_gone() {
     let exporter = demo();
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -181,7 +182,8 @@ fn it_ends_when_its_terminal_is_gone() {
     drop(command);
     let mut master = File::from(master);
     let (mut shown, mut bytes) = (String::new(), [0; 4096]);
-    while !shown.contains("leaf-0-") {
+    // The alternate screen.
+    while !shown.contains("\x1b[?1049h") {
         let count = master.read(&mut bytes).unwrap();
         shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
     }
