@@ -42,7 +42,10 @@ impl Host {
         Guest::get().must(&format!("ip link set {} mtu 2044", infiniband.netdev(1)));
         // Soft RoCE on a bond of two, one of which loses its link.
         Guest::get().must(
-            "set -e
+            "# Those of a stage that was too fast for this machine.
+            rdma link del ocbond 2>/dev/null
+            for link in ocbond0 ocmem1 ocmem2; do ip link del $link 2>/dev/null; done
+            set -e
             ip link add ocbond0 type bond mode active-backup miimon 100
             for member in 1 2; do
                 ip link add ocmem$member type veth peer name ocpeer$member
