@@ -1,5 +1,5 @@
 //! What a reload must not take away: a file that was cut, emptied or half written would open the server to everybody, and
-//! nobody would notice. Only a restart, which is on purpose, may do that.
+//! without notice. Only a restart may do that, because it is on purpose.
 
 use super::{ClientAuth, TlsSettings, WebConfig};
 
