@@ -1,6 +1,7 @@
 //! Permits that client networks take in turn: for password checks, and for responses that are built.
 //!
-//! A network with many requests gets no more turns: the first request of a network waits for at most one of each other network.
+//! A network with many requests gets no more turns: the first request of a network waits for at most one of each other
+//! network.
 //! The queue is bounded, for each network and in all.
 
 use std::collections::{HashMap, VecDeque};
