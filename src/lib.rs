@@ -12,6 +12,6 @@ mod packed;
 pub mod pages;
 pub mod remote;
 pub mod resolver;
-mod sandbox;
+pub mod sandbox;
 pub mod server;
 mod systemd;

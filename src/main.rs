@@ -9,6 +9,7 @@ use fabric_exporter::cli::{
     Cli, Verb, check, completions, demo, doctor, history, links, nodes, ports, serve, top,
 };
 use fabric_exporter::resolver;
+use fabric_exporter::sandbox::opener;
 
 /// Lets a write beyond the limit of `ulimit -f` fail, as on a full disk, instead of ending the program. A handler and
 /// not `SIG_IGN`, which programs that we start would inherit.
@@ -18,6 +19,10 @@ fn ignore_file_size_signal() {
 }
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if arguments.next().is_some_and(|name| name == opener::NAME) {
+        return opener::run(arguments.next().as_deref());
+    }
     ignore_file_size_signal();
     resolver::use_hosts_file_and_dns();
     let Cli { color, verb } = Cli::parse();

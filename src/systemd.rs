@@ -2,6 +2,12 @@
 //!
 //! Without `$NOTIFY_SOCKET` nothing is sent.
 
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -16,9 +22,53 @@ const PINGS_PER_TIMEOUT: u32 = 3;
 /// The interval at which the status line is updated, if it has changed.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
 
+/// The socket of the service manager, if there is one. It is connected before the sandbox is entered, which permits no
+/// further sockets; `sd_notify::notify` would open one for each message.
+#[derive(Clone, Debug)]
+pub struct Notifier(Option<Arc<UnixDatagram>>);
+
+impl Notifier {
+    /// Connects to `$NOTIFY_SOCKET`. Logs why that failed.
+    pub fn connect() -> Self {
+        let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return Notifier(None) };
+        let connected = connect(name.as_bytes());
+        let connected = connected.inspect_err(|error| {
+            let socket = name.display();
+            tracing::warn!(%socket, %error, "the service manager will not be notified");
+        });
+        Notifier(connected.ok().map(Arc::new))
+    }
+
+    /// Notifies the service manager, if there is one.
+    pub fn notify(&self, state: NotifyState<'_>) {
+        if let Some(socket) = &self.0
+            && let Err(error) = socket.send(format!("{state}\n").as_bytes())
+        {
+            tracing::debug!(%error, "systemd notification failed");
+        }
+    }
+}
+
+/// Connects to a path, or to an abstract address: `@` stands for its first byte (sd_notify(3)).
+fn connect(name: &[u8]) -> io::Result<UnixDatagram> {
+    let address = match name.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(OsStr::from_bytes(name)),
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.connect_addr(&address?)?;
+    // A notification is not worth waiting for.
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
 /// Sends the status and the watchdog's pings, if a service manager requests them.
-pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: Vec<Heartbeat>) {
-    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+pub async fn keep_notified(
+    notifier: Notifier,
+    mut seen: watch::Receiver<SharedState>,
+    heartbeats: Vec<Heartbeat>,
+) {
+    if notifier.0.is_none() {
         return;
     }
     // `None` if systemd has no watchdog for the unit (`WatchdogSec=`).
@@ -31,10 +81,10 @@ pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: V
     lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = pings.tick(), if watchdog.is_some() => ping(&mut loops),
+            _ = pings.tick(), if watchdog.is_some() => ping(&notifier, &mut loops),
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let line = status(&seen.borrow_and_update());
-                notify(NotifyState::Status(&line));
+                notifier.notify(NotifyState::Status(&line));
             },
         }
     }
@@ -58,9 +108,9 @@ type Loop = (Heartbeat, u64);
 
 /// Pings the watchdog of systemd if each loop has run since the latest check. A loop that is late once does no
 /// harm; one that hangs for the timeout of the watchdog restarts the process.
-fn ping(loops: &mut [Loop]) {
+fn ping(notifier: &Notifier, loops: &mut [Loop]) {
     if all_running(loops) {
-        notify(NotifyState::Watchdog);
+        notifier.notify(NotifyState::Watchdog);
     } else {
         tracing::warn!("fabric monitor stalled; withholding the systemd watchdog ping");
     }
@@ -72,13 +122,6 @@ fn all_running(loops: &mut [Loop]) -> bool {
         let is_running = now != std::mem::replace(before, now);
         all && is_running
     })
-}
-
-/// Notifies the service manager, if there is one.
-pub fn notify(state: NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::debug!(%error, "systemd notification failed");
-    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,10 @@ use crate::metrics::process::Process;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
 use crate::monitor::{Monitor, replica};
 use crate::remote::Remote;
+use crate::sandbox::{self, User};
 use crate::server::{PROBES, WebApp, request_class};
-use crate::{memory, sandbox, systemd};
+use crate::systemd::Notifier;
+use crate::{memory, systemd};
 use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
@@ -68,6 +70,8 @@ pub struct Daemon<'a> {
     host_events: Option<HostEventQueue>,
     /// A folder that is removed at the end of the program; the sandbox has to permit that.
     pub temporary: Option<&'a Path>,
+    /// The user that this process becomes once everything is open.
+    pub user: Option<User>,
 }
 
 impl<'a> Daemon<'a> {
@@ -96,8 +100,8 @@ impl<'a> Daemon<'a> {
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let board = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording }));
         let (stop, pulses) = (Arc::default(), Vec::new());
-        let (host_events, temporary) = (None, None);
-        Ok(Daemon { settings, board, stop, pulses, recorder, host_events, temporary })
+        let (host_events, temporary, user) = (None, None, None);
+        Ok(Daemon { settings, board, stop, pulses, recorder, host_events, temporary, user })
     }
 
     /// Finds and opens a fabric's port, so that an error is reported before the server starts; with the monitor
@@ -186,10 +190,9 @@ impl<'a> Daemon<'a> {
         }
         let listeners =
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
+        let notifier = Notifier::connect();
         // All files are open, and no thread runs yet: threads inherit the sandbox.
-        if self.settings.confine {
-            sandbox::enter(self.settings, &security.files(), self.temporary);
-        }
+        sandbox::enter(self.settings, &security.files(), self.temporary, self.user.as_ref());
         memory::map_large_arrays();
         let sweeps = !self.settings.fabrics.is_empty();
         if !sweeps {
@@ -208,7 +211,8 @@ impl<'a> Daemon<'a> {
             .enable_all()
             .build()
             .map_err(Fatal::failed_to("cannot start the runtime"))?;
-        let result = runtime.block_on(self.serve(listeners, workers, security, signals, announce));
+        let result =
+            runtime.block_on(self.serve(listeners, workers, security, notifier, signals, announce));
         // Nothing is served any more: a rendering in progress is not needed.
         runtime.shutdown_background();
         result
@@ -219,6 +223,7 @@ impl<'a> Daemon<'a> {
         listeners: Vec<TcpListener>,
         workers: Vec<Worker>,
         security: Security,
+        notifier: Notifier,
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
@@ -259,8 +264,8 @@ impl<'a> Daemon<'a> {
         let spawned = workers.into_iter().map(|it| spawn(it, ExitGuard(ended_sender.clone())));
         let threads = spawned.collect::<Result<Vec<_>, _>>()?;
         // Not only after the first sweep: on a fabric that is down it takes long, and that state has to be exported.
-        systemd::notify(NotifyState::Ready);
-        tokio::spawn(systemd::keep_notified(seen.clone(), pulses));
+        notifier.notify(NotifyState::Ready);
+        tokio::spawn(systemd::keep_notified(notifier.clone(), seen.clone(), pulses));
         tokio::spawn(async {
             tokio::time::sleep(STARTUP).await;
             memory::release_startup_pages();
@@ -283,7 +288,7 @@ impl<'a> Daemon<'a> {
             _ = ended.recv() => None,
         };
         tracing::info!(signal, "shutting down");
-        systemd::notify(NotifyState::Stopping);
+        notifier.notify(NotifyState::Stopping);
         stop.store(true, Ordering::Relaxed);
         if let Some(events) = host_events {
             // If the monitor has ended already, this does nothing.

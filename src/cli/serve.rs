@@ -1,15 +1,19 @@
 //! `serve`: monitors the fabric and the host, and serves the metrics, until a signal.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use clap::Args;
 
 use crate::config::options::Options;
 use crate::config::{FabricSettings, Settings};
+use crate::sandbox::User;
+use crate::sandbox::opener::DeviceOpener;
 use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
-use ib_umad::umad::Umad;
+use ib_umad::umad::{OpenDevice, Umad};
 
 use super::Fatal;
 use super::check;
@@ -49,10 +53,13 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     if !wrong.is_empty() {
         return Err(Fatal::usage(wrong.join("\n")));
     }
+    let user = User::choose(settings.user.as_deref(), settings.allow_root).map_err(Fatal::usage)?;
     let mut daemon = Daemon::new(&settings)?;
+    let opener = opener(&settings, user.as_ref());
+    daemon.user = user;
     let clock = Clock::start();
     let prepared = (0..settings.fabrics.len())
-        .map(|fabric_index| prepare(&mut daemon, &settings, fabric_index, clock))
+        .map(|fabric_index| prepare(&mut daemon, &settings, fabric_index, clock, opener.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let (mut workers, events): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
     workers.extend(settings.host.as_ref().map(|host| {
@@ -62,12 +69,29 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     daemon.run(workers, ShutdownSignals::install()?, |_| {})
 }
 
+/// The process that opens devices again once this one is no longer root, if that is needed. Logs what fails.
+fn opener(settings: &Settings, user: Option<&User>) -> Option<Arc<DeviceOpener>> {
+    if settings.allow_root && rustix::process::geteuid().is_root() {
+        tracing::warn!("running as root: --process.allow-root is set");
+    }
+    user?;
+    settings.fabrics.first()?;
+    let started = DeviceOpener::start(&settings.sysfs).inspect_err(|error| {
+        tracing::warn!(
+            %error,
+            "a device that returns may not be opened again: the process that opens devices did not start"
+        );
+    });
+    started.ok().map(Arc::new)
+}
+
 /// The worker of a fabric, and where it takes the events of its port.
 fn prepare(
     daemon: &mut Daemon<'_>,
     settings: &Settings,
     fabric_index: usize,
     clock: Clock,
+    opener: Option<Arc<DeviceOpener>>,
 ) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
     let (port, wire, monitor) = daemon.open(fabric_index, clock)?;
     let FabricSettings { name, p_key, .. } = &settings.fabrics[fabric_index];
@@ -77,9 +101,15 @@ fn prepare(
     let worker = Worker {
         thread: format!("umad-{}-{}", port.hca, port.port),
         run: Box::new(move || {
+            let open = move |device: &Path| match &opener {
+                Some(opener) => opener.open(device),
+                None => Err(ErrorKind::PermissionDenied.into()),
+            };
+            let open: &OpenDevice = &open;
             monitor.run(wire, || {
                 // The same port: another one may be of another fabric.
-                Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), p_key, clock, &|_| None)
+                let (hca, number) = (Some(&*port.hca), Some(port.port));
+                Umad::open_first(&sysfs, hca, number, p_key, clock, &|_| None, Some(open))
                     .map(|(_, wire)| wire)
             });
         }),

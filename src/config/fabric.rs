@@ -82,7 +82,8 @@ impl FabricSettings {
                 None
             }
         };
-        Umad::open_first(sysfs, self.hca.as_deref(), self.port, self.p_key, clock, &unsuitable)
+        let (hca, port) = (self.hca.as_deref(), self.port);
+        Umad::open_first(sysfs, hca, port, self.p_key, clock, &unsuitable, None)
     }
 }
 

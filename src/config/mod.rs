@@ -34,6 +34,10 @@ pub struct Settings {
     pub systemd_socket: bool,
     /// Whether to sandbox the process after start-up.
     pub confine: bool,
+    /// The user that `serve` becomes, if root starts it.
+    pub user: Option<String>,
+    /// Whether `serve` stays root.
+    pub allow_root: bool,
     /// The path of the metrics: `/metrics`.
     pub telemetry_path: String,
     /// The URL under which users reach the exporter, without a slash at the end.
@@ -159,6 +163,8 @@ impl Settings {
             listen,
             systemd_socket: web.systemd_socket.unwrap_or(false),
             confine: process.confine.unwrap_or(true),
+            user: process.user,
+            allow_root: process.allow_root.unwrap_or(false),
             telemetry_path: web.telemetry_path.unwrap_or_else(|| "/metrics".into()),
             external_url: web.external_url.map(|url| url.trim_end_matches('/').to_owned()),
             profile: web.profile.unwrap_or_default(),

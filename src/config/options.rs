@@ -144,9 +144,18 @@ section! {
         /// Sandbox the process after start-up [default: true]
         ///
         /// The exporter drops its capabilities, limits its file access (Landlock) to system files that it needs and the
-        /// directories of the configured files, and forbids outbound TCP connections except for --fabric.totals-from.
-        /// The log names what the kernel does not support.
+        /// directories of the configured files, and its system calls (seccomp): it starts no programs, and opens no
+        /// connections except for --fabric.totals-from. The log names what the kernel does not support.
         confine: bool => "process.confine",
+        /// User that "serve" becomes when root starts it [default: fabric-exporter, else nobody]
+        ///
+        /// A name of /etc/passwd, a number, or the numbers of user and group (65534:65534). It becomes this user once
+        /// devices, sockets and files are open.
+        user: String = "process.user" USER hide_short_help,
+        /// Stay root when root starts "serve" [default: false]
+        ///
+        /// Some files of sysfs, such as the VPD of adapters with part and serial numbers, are for root only.
+        allow_root: bool => "process.allow-root",
     }
 }
 

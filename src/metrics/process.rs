@@ -66,13 +66,21 @@ impl Numbers {
             start_seconds: process
                 .booted()
                 .map(|booted| booted as f64 + stat.starttime as f64 / per_second),
-            open_files: own.fd_count().ok().map(|count| count as u64),
+            open_files: open_files(&own, &process.procfs),
             most_files: match limit {
                 Some(procfs::process::LimitValue::Value(most)) => Some(most),
                 _ => None,
             },
         })
     }
+}
+
+/// The number of open descriptors. A process that was root when it started may not list them; since Linux 6.2 their
+/// number is the size of the folder, which it may read.
+fn open_files(own: &procfs::process::Process, procfs: &Path) -> Option<u64> {
+    let listed = own.fd_count().map(|count| count as u64);
+    let size = || std::fs::metadata(procfs.join("self/fd")).map(|folder| folder.len());
+    listed.ok().or_else(|| size().ok().filter(|count| *count > 0))
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ use std::time::{Duration, SystemTime};
 
 pub use error::{Displaced, HistoryError, OutOfIds};
 pub use event::{EventKind, NewEvent};
-pub use file::ensure_place;
 pub use file::reader::Reader;
+pub use file::{ensure_place, files_of};
 pub use record::Recorder;
 pub use source::Source;
 

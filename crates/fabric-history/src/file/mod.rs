@@ -157,6 +157,12 @@ pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
     ensure_regular(&lock_path(path))
 }
 
+/// The files that belong to a history, its lock included. Not all of them need exist.
+pub fn files_of(path: &Path) -> Vec<PathBuf> {
+    let files = SUFFIXES.iter().map(|suffix| with_suffix(path, suffix));
+    files.chain([lock_path(path)]).collect()
+}
+
 /// An error if a file is not a history: a mistyped name must not cost a file.
 pub(crate) fn ensure_ours(path: &Path, header: &[u8], lock: &Path) -> Result<(), HistoryError> {
     let is_ours = schema::is_history(header) || is_marked(lock);

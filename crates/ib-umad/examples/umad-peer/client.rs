@@ -125,7 +125,7 @@ impl Session {
     fn open(args: &Args, pace: SendConfig) -> Self {
         let mut ports = UmadPort::all(args.sysfs).into_iter();
         let port = ports.find(|port| port.hca == args.hca).expect("the device is there");
-        let umad = Umad::open(args.sysfs, &port, &[Class::Performance], None, Clock::start())
+        let umad = Umad::open(args.sysfs, &port, &[Class::Performance], None, Clock::start(), None)
             .unwrap_or_else(|e| panic!("{e}"));
         println!("open {} {} {:?}", port.hca, port.port, port.link_layer);
         let to = Address::Global(GlobalRoute {

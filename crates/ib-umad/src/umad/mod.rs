@@ -13,6 +13,7 @@ pub use error::{DeviceError, Unsuitable};
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ const LID: Range<usize> = 28..30;
 /// Agent ids of the kernel, by class; `None` for a class that is not registered on this port.
 type AgentIds = [Option<u32>; Class::ALL.len()];
 
+/// Opens a device with privileges that this process has given up, for reading and writing without waiting.
+pub type OpenDevice = dyn Fn(&Path) -> io::Result<OwnedFd>;
+
 /// An open umad port.
 #[derive(Debug)]
 pub struct Umad {
@@ -79,10 +83,11 @@ impl Umad {
         p_key: Option<PKey>,
         clock: Clock,
         unsuitable: &dyn Fn(&str) -> Option<Unsuitable>,
+        opener: Option<&OpenDevice>,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
         for port in device::usable(UmadPort::all(sysfs), sysfs, hca, port, unsuitable)? {
-            match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
+            match Umad::open(sysfs, &port, &Class::ALL, p_key, clock, opener) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may support it.
                 Err(error @ DeviceError::NoSubnetManagement { .. }) => {
@@ -94,17 +99,25 @@ impl Umad {
         Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
     }
 
-    /// Opens a port for these classes. A RoCE port, which has no QP0, can only send GMPs.
+    /// Opens a port for these classes. A RoCE port, which has no QP0, can only send GMPs. If this process may not open
+    /// the device, `opener` does.
     pub fn open(
         sysfs: &Path,
         port: &UmadPort,
         classes: &[Class],
         p_key: Option<PKey>,
         clock: Clock,
+        opener: Option<&OpenDevice>,
     ) -> Result<Umad, DeviceError> {
         let device = port.device.display().to_string();
-        let descriptor = Descriptor::open(&port.device)
-            .map_err(|error| DeviceError::from_open(device.clone(), error))?;
+        let descriptor = match (Descriptor::open(&port.device), opener) {
+            (Err(error), Some(open)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                open(&port.device).map(Descriptor::from)
+            }
+            (opened, _) => opened,
+        };
+        let descriptor =
+            descriptor.map_err(|error| DeviceError::from_open(device.clone(), error))?;
         let (header, agents) = register_all(&descriptor, classes).map_err(|error| {
             // The port has no QP0 (kernel, ib_mad: no such special QP).
             if error.raw_os_error() == Some(libc::EPROTONOSUPPORT)

@@ -8,7 +8,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::FromRawFd;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -126,6 +126,12 @@ impl Descriptor {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));
         }
         Ok(ready > 0 && poll.revents & libc::POLLIN != 0)
+    }
+}
+
+impl From<OwnedFd> for Descriptor {
+    fn from(opened: OwnedFd) -> Self {
+        Descriptor(opened.into_raw_fd())
     }
 }
 

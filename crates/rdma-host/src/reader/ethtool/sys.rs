@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socketpair};
 
 // Commands and structures: include/uapi/linux/ethtool.h.
 const GSTRINGS: u32 = 0x1b;
@@ -39,13 +39,16 @@ struct SetInfo {
 const _: () = assert!(size_of::<SetInfo>() == 20);
 
 /// A socket for the ioctls, in the network namespace that it was opened in.
+///
+/// The kernel takes these ioctls on a socket of any family (net/socket.c, `sock_do_ioctl`). One of a pair can reach
+/// nothing else, and the sandbox permits pairs after the start, when interfaces appear.
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
 
 impl Socket {
     pub fn open() -> io::Result<Self> {
-        let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
-        Ok(Socket(socket_with(family, kind, SocketFlags::CLOEXEC, None)?))
+        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+        Ok(Socket(socketpair(family, kind, SocketFlags::CLOEXEC, None)?.0))
     }
 
     /// The index of the interface that has this name here.
