@@ -41,9 +41,13 @@ pub struct DeviceOpener(Mutex<OwnedFd>);
 impl DeviceOpener {
     /// Starts it. `sysfs` says which devices are umad devices.
     pub fn start(sysfs: &Path) -> io::Result<Self> {
+        Self::start_program(&std::env::current_exe()?, sysfs)
+    }
+
+    /// The same with this exporter, for tests.
+    pub fn start_program(program: &Path, sysfs: &Path) -> io::Result<Self> {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
         let (ours, its) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
-        let program = std::env::current_exe()?;
         let mut command = Command::new(program);
         command.arg0(NAME).arg(sysfs).stdin(Stdio::from(its)).stdout(Stdio::null());
         // It ends when the other end of its socket is closed; nobody waits for it.

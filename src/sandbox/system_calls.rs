@@ -17,7 +17,7 @@ use seccompiler::{
 /// What settings need beyond the calls that are always permitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Kernel events: a netlink socket of uevents.
+    /// Kernel events, and libibverbs: netlink sockets of these two protocols.
     pub events: bool,
     /// Modules of network interfaces: generic netlink.
     pub modules: bool,
@@ -189,6 +189,8 @@ const RDMA_REQUESTS: u64 = 0x1b00;
 const NETLINK_ROUTE: u64 = 0;
 const NETLINK_KOBJECT_UEVENT: u64 = 15;
 const NETLINK_GENERIC: u64 = 16;
+/// By which libibverbs lists devices. Without it, libibverbs finds no soft-RoCE device that was renamed.
+const NETLINK_RDMA: u64 = 20;
 
 /// `SOCK_CLOEXEC` and `SOCK_NONBLOCK` are flags in the type of a socket.
 const TYPE: u64 = 0xf;
@@ -297,8 +299,7 @@ fn sockets(rules: &mut Rules, needs: Needs) -> Result<(), seccompiler::BackendEr
     )?;
     let mut protocols = Vec::new();
     if needs.events {
-        // Not NETLINK_RDMA, by which libibverbs lists devices: without it, libibverbs reads sysfs.
-        protocols.push(NETLINK_KOBJECT_UEVENT);
+        protocols.extend([NETLINK_KOBJECT_UEVENT, NETLINK_RDMA]);
     }
     if needs.modules {
         protocols.push(NETLINK_GENERIC);
@@ -341,7 +342,9 @@ fn sockets(rules: &mut Rules, needs: Needs) -> Result<(), seccompiler::BackendEr
         conditions.push(Argument(4, Test::IsNull));
     }
     rules.permit_if(libc::SYS_sendto, &conditions)?;
-    if needs.connections || needs.pass_descriptors {
+    // libnl of libibverbs names the kernel as the address. The only other socket that takes an address then is that of
+    // the service manager, for datagrams.
+    if needs.connections || needs.events || needs.pass_descriptors {
         rules.permit_if(libc::SYS_sendmsg, &[Argument(2, Test::Bits(FAST_OPEN, 0))])?;
     }
     if needs.connections {

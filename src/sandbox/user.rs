@@ -60,6 +60,8 @@ impl User {
         if !capabilities(None)?.effective.contains(needed) {
             return Err(Errno::PERM);
         }
+        // A process that was root may not read /proc/self/auxv, from which rustix and procfs take this once.
+        let _ = (rustix::param::page_size(), rustix::param::clock_ticks_per_second());
         set_keep_capabilities(true)?;
         set_thread_groups(&self.groups)?;
         set_thread_res_gid(self.gid, self.gid, self.gid)?;

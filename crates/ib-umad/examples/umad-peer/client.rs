@@ -45,8 +45,15 @@ pub fn run(args: &Args, what: &str) {
         .init();
     match what {
         "subnet" => {
-            let opened =
-                Umad::open_first(args.sysfs, Some(args.hca), None, None, Clock::start(), &|_| None);
+            let opened = Umad::open_first(
+                args.sysfs,
+                Some(args.hca),
+                None,
+                None,
+                Clock::start(),
+                &|_| None,
+                None,
+            );
             println!("subnet {}", opened.expect_err("RoCE has a subnet"));
         }
         "counters" => counters(&mut Session::open(args, once(PATIENCE))),
