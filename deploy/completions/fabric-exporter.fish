@@ -112,6 +112,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 json\t'One JSON object per line'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l process.confine -d 'Sandbox the process after start-up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l process.user -d 'User that "serve" becomes when root starts it [default: fabric-exporter, else nobody]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l process.allow-root -d 'Stay root when root starts "serve" [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -451,6 +454,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 json\t'One JSON object per line'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l process.confine -d 'Sandbox the process after start-up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l process.user -d 'User that "serve" becomes when root starts it [default: fabric-exporter, else nobody]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l process.allow-root -d 'Stay root when root starts "serve" [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
@@ -692,6 +698,9 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l log.format -d 'Format of log lines [default: logfmt]' -r -f -a "logfmt\t'`key=value` pairs'
 json\t'One JSON object per line'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l process.confine -d 'Sandbox the process after start-up [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l process.user -d 'User that "serve" becomes when root starts it [default: fabric-exporter, else nobody]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l process.allow-root -d 'Stay root when root starts "serve" [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.listen-address -d 'Listen address [default: 127.0.0.1:10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l log.level -d 'Minimum log level [default: warn]' -r -f -a "error\t''

@@ -53,6 +53,9 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_set_robust_list,
     libc::SYS_set_tid_address,
     libc::SYS_setpriority,
+    // The end of programs that were started before.
+    libc::SYS_wait4,
+    libc::SYS_waitid,
     // Signals. tgkill is conditional.
     libc::SYS_restart_syscall,
     libc::SYS_rt_sigaction,

@@ -130,6 +130,8 @@ impl Outside {
         add("remove a file of the history", Nobody, fs::remove_file(inside.join("i")));
         add("read sysfs", Nobody, fs::read_dir("/sys/class").map(drop));
         add("read its own status", Nobody, fs::read("/proc/self/stat").map(drop));
+        let command = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id()));
+        add("read the command line of another process", Nobody, command.map(drop));
         let thread = std::thread::Builder::new().spawn(|| 1).map(|thread| thread.join().is_ok());
         add("start a thread", Nobody, thread.map(drop));
         add("pair of sockets", Nobody, UnixStream::pair().map(drop));
@@ -350,6 +352,10 @@ fn attempted(test: &str, least: usize, inside: fn(&Path)) {
     });
     let wrong: Vec<_> = wrong.collect();
     assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    let page = include_str!("../../docs/security.md");
+    for fields in attempts {
+        assert!(page.contains(&format!("\"{}\"", fields[0])), "{} is not on the page", fields[0]);
+    }
     if !has_landlock {
         println!("not tested here: files, for this kernel has no Landlock of Linux 6.7");
     }

@@ -1,12 +1,15 @@
 //! Whether sweeps are on time under the load of clients: the exporter on a fabric of 60,000 ports with 200
-//! scrapes at once, with 1,000 slow clients, with malformed requests, and with 1,000 guessed logins a second.
+//! scrapes at once, with 1,000 slow clients, with malformed requests, with 1,000 guessed logins a second, and with
+//! clients that request all links.
 //!
-//! Only one situation: `cargo bench --bench load -- --only logins`, or `scrapes`, `slow`, `noise`.
+//! Only one situation: `cargo bench --bench load -- --only logins`, or `scrapes`, `slow`, `noise`, `lists`.
 //!
 //! The exporter with its simulated fabric has CPU 1 for itself, and the clients CPU 0, so that the
 //! measurement shows how serving delays sweeps, without the cost of the clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod lists;
+#[path = "../measure/mod.rs"]
 mod measure;
 use test_rig as rig;
 
@@ -357,6 +360,16 @@ fn main() {
     if wanted("noise") {
         let noise = phase(&exporter, SHOUTERS, &|thread, _| send_malformed(&exporter, thread));
         row("malformed requests at full rate", &noise);
+    }
+    if wanted("lists") {
+        for kind in lists::Kind::ALL {
+            let lists = lists::Lists::new(kind);
+            let measured = phase(&exporter, lists.threads(), &|thread, over| {
+                lists.act(&exporter, thread, over)
+            });
+            row(kind.title(), &measured);
+            lists.report(measured.rss / rest.rss);
+        }
     }
     if wanted("logins") {
         configure_users(&exporter, web.path());
