@@ -82,8 +82,7 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let column = window.length() / COLUMNS as u32;
     for PortErrors { port, what, class, columns } in timeline.errors(window, COLUMNS) {
-        let per = humantime::format_duration(Duration::from_secs(column.as_secs().max(1)));
-        let unit = format!("{what} per {per}");
+        let unit = format!("{what} per {}", column_width(column));
         rows.push(Row { title: port.label(), unit, class, columns });
     }
     for (series, direction) in timeline.traffic() {
@@ -93,6 +92,17 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
         rows.push(Row { title, unit, class: "load", columns: bytes.map(gigabits).collect() });
     }
     rows
+}
+
+/// The width of a column: exact, because the values are counts in it. In young data it has a fraction of a second.
+fn column_width(column: Duration) -> String {
+    let seconds = column.as_secs_f64();
+    if seconds >= 60.0 {
+        // A fraction of a second is less than 2% then.
+        return humantime::format_duration(Duration::from_secs(seconds.round() as u64)).to_string();
+    }
+    let text = format!("{seconds:.2}");
+    format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A value with three digits that matter.
@@ -342,6 +352,24 @@ mod tests {
         let columns = resample(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
         assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
         assert_eq!(bars(&columns), "▁··█");
+    }
+
+    #[test]
+    fn width_of_a_column_is_exact() {
+        for (window, width) in [
+            (300, "1.88s"),
+            (600, "3.75s"),
+            (1_600, "10s"),
+            (3_600, "22.5s"),
+            (86_400, "9m"),
+            (7 * 86_400, "1h 3m"),
+        ] {
+            assert_eq!(
+                column_width(Duration::from_secs(window) / COLUMNS as u32),
+                width,
+                "{window}"
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
 use super::port::Incoming;
-use super::window::{SlidingWindow, Tick};
+use super::window::{Growth, SlidingWindow, Tick};
 
 ib_mad::labeled_enum! {
     /// A window over which errors are counted, the shortest first.
@@ -128,6 +128,15 @@ impl Measurement {
     }
 }
 
+/// The errors that a level is decided by.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Deciding {
+    /// What was counted.
+    pub counted: Measurement,
+    /// How many of the errors are compared with the limit: those without bursts.
+    pub steady: u32,
+}
+
 ib_mad::labeled_enum! {
     /// How the errors of one direction of a link compare with its limit.
     #[derive(Default, PartialOrd, Ord)]
@@ -145,8 +154,8 @@ ib_mad::labeled_enum! {
 pub struct BitErrors {
     /// How they compare with the limit.
     pub level: BitErrorLevel,
-    /// The errors that decided: of a window, or of its latest part, without bursts.
-    pub decided_by: Option<Measurement>,
+    /// The errors that decided: of a window, or of its latest part.
+    pub decided_by: Option<Deciding>,
     /// By window; zero where there is no measurement yet.
     pub windows: [Measurement; BerWindow::ALL.len()],
     /// Bits received per second.
@@ -275,11 +284,11 @@ struct Now {
 
 impl Now {
     /// Records it in a window, and compares the errors in the window with the limit. Returns those in all of the
-    /// window, and those that decided.
+    /// window, the level, and what decided it.
     fn judge<const LENGTH: u32, const POINTS: usize>(
         &self,
         kept: &mut SlidingWindow<LENGTH, POINTS>,
-    ) -> (Measurement, BitErrorLevel, Measurement) {
+    ) -> (Measurement, BitErrorLevel, Deciding) {
         let Now { at, counted, rate, confidence, doubt } = *self;
         let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
         let all = Measurement { errors, seconds };
@@ -292,7 +301,7 @@ impl Now {
         let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
         // Most windows of most ports: too few errors for any time.
         if errors as f32 <= exceptional(0.0, watch) && (doubt <= 1.0 || errors == 0) {
-            return (all, fine, all);
+            return (all, fine, Deciding { counted: all, steady: errors });
         }
         // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
         // there may be two: without them, the errors must still be too many.
@@ -300,14 +309,16 @@ impl Now {
         // A fault is found soonest in the time since it began (a sequential test), so all parts that end now are
         // compared, too: each of them more strictly, so that together they err no more often than the window.
         let part = bad + (POINTS as f32 - 1.0).ln();
-        for (since, seconds) in kept.steady_growth(at, counted) {
-            if since as f32 > exceptional(seconds * rate, part) {
-                return (all, BitErrorLevel::Over, Measurement { errors: since, seconds });
+        for Growth { all: since, steady: steadily, seconds } in kept.growth_by_part(at, counted) {
+            if steadily as f32 > exceptional(seconds * rate, part) {
+                let counted = Measurement { errors: since, seconds };
+                return (all, BitErrorLevel::Over, Deciding { counted, steady: steadily });
             }
-            steady = since;
+            steady = steadily;
         }
+        let deciding = Deciding { counted: all, steady };
         if steady as f32 > exceptional(expected, bad) {
-            return (all, BitErrorLevel::Over, all);
+            return (all, BitErrorLevel::Over, deciding);
         }
         let may_exceed = is_sparse && errors as f32 > exceptional(expected, bad);
         let raised = exceptional(expected / 2.0, watch);
@@ -321,7 +332,7 @@ impl Now {
         } else {
             fine
         };
-        (all, level, all)
+        (all, level, deciding)
     }
 }
 

@@ -10,7 +10,7 @@ use ib_mad::port_state::{physical, state};
 use ib_mad::register::Module;
 use ib_mad::{Counter, Moment};
 
-use super::bit_errors::{BitErrorLevel, BitErrors, PreFecBer};
+use super::bit_errors::{BitErrorLevel, BitErrors, Deciding, PreFecBer};
 use super::congestion::{Role, RootCause};
 use super::link::DECISIVE;
 use super::outage::{Downtime, Outages};
@@ -81,6 +81,19 @@ pub fn describe(
 pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
     let fabric = &snapshot.fabric;
     label::port(&fabric.node_of(port).name, fabric.port(port).number)
+}
+
+/// What was counted; and how much of it decides, if bursts had most of it.
+fn symbol_errors(Deciding { counted, steady }: Deciding) -> String {
+    let errors = label::plural(counted.errors, "symbol error");
+    let time = duration(counted.span());
+    let has_bursts = steady < counted.errors / 2;
+    let without = if has_bursts {
+        format!(" ({} without bursts)", label::grouped(steady))
+    } else {
+        String::new()
+    };
+    format!("{errors} in {time}{without}")
 }
 
 /// The meaning of a reason, to be used within a sentence.
@@ -182,11 +195,10 @@ impl<'a> Evidence<'a> {
         self.each_named(|port| {
             let errors = &self.port(port)?.bit_errors;
             let is_raised = matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over);
-            let (measured, limit) = (errors.decided_by.filter(|_| is_raised)?, errors.limit);
-            let time = duration(measured.span());
-            let counted = format!("{} in {time}", label::plural(measured.errors, "symbol error"));
+            let (deciding, limit) = (errors.decided_by.filter(|_| is_raised)?, errors.limit);
+            let counted = symbol_errors(deciding);
             Some(
-                match errors.ratio_of(measured) {
+                match errors.ratio_of(deciding.counted) {
                     Some(ratio) => {
                         format!("receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
                     }

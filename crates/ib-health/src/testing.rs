@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::Verdict;
 use crate::assessment::{Assessment, CounterStatus, LinkAssessment, PortAssessment};
-use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Measurement};
+use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Deciding, Measurement};
 use crate::outage::Outages;
 use ib_fabric::Fabric;
 use ib_fabric::assembly::DiscoveredFabric;
@@ -76,7 +76,7 @@ pub fn over(errors: u32) -> BitErrors {
     windows[BerWindow::Short as usize] = measured;
     BitErrors {
         level: BitErrorLevel::Over,
-        decided_by: Some(measured),
+        decided_by: Some(Deciding { counted: measured, steady: errors }),
         windows,
         bits_per_second: 1e11,
         limit: 1e-12,

@@ -92,17 +92,28 @@ impl<const LENGTH: u32, const POINTS: usize> SlidingWindow<LENGTH, POINTS> {
         usize::from(self.len) < 3 && at.0.wrapping_sub(since.0) >= 3 * Self::STEP
     }
 
-    /// By how much the counter grew steadily, without bursts, since each of the points until now, and in how many
-    /// seconds; the latest point first: as if it had grown in the two busiest intervals since then like in the third.
-    pub fn steady_growth(&self, at: Tick, value: u32) -> impl Iterator<Item = (u32, f32)> {
+    /// By how much the counter grew since each of the points until now, the latest point first.
+    pub fn growth_by_part(&self, at: Tick, value: u32) -> impl Iterator<Item = Growth> {
         let mut busiest = Busiest::default();
         let mut after = value;
         self.points().iter().rev().map(move |&(since, before)| {
             busiest.add(after.wrapping_sub(before));
             after = before;
-            (busiest.steady(value.wrapping_sub(before)), at.seconds_since(since))
+            let all = value.wrapping_sub(before);
+            Growth { all, steady: busiest.steady(all), seconds: at.seconds_since(since) }
         })
     }
+}
+
+/// By how much a counter grew until now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// All of it.
+    pub all: u32,
+    /// Without bursts: as if it had grown in the two busiest intervals like in the third.
+    pub steady: u32,
+    /// In how many seconds.
+    pub seconds: f32,
 }
 
 /// The three largest of some numbers, the largest first.
@@ -250,7 +261,7 @@ mod tests {
         let mut window = SlidingWindow::<75, 6>::default();
         let mut record = |sweep: u32, value: u32| {
             window.record(tick(f64::from(sweep) * 15.0), value);
-            window.steady_growth(tick(f64::from(sweep) * 15.0), value).last().unwrap().0
+            window.growth_by_part(tick(f64::from(sweep) * 15.0), value).last().unwrap().steady
         };
         assert_eq!(record(0, 7), 0);
         assert_eq!(record(1, 7), 0);

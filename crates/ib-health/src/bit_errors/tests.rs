@@ -129,12 +129,33 @@ fn hours_without_errors_do_not_hide_a_fault() {
         let found = results(180 + quiet / 4, Speed::Edr, errors);
         let at = found.iter().position(|found| found.level == BitErrorLevel::Over).unwrap();
         // What decided is about the fault, not about the hours before.
-        let ratio = found[at].ratio_of(found[at].decided_by.unwrap()).unwrap();
+        let ratio = found[at].ratio_of(found[at].decided_by.unwrap().counted).unwrap();
         assert!(ratio > 1.5e-13, "{ratio}");
         at as u32 - quiet
     };
     let (at_once, later) = (hours(0), hours(3 * 240));
     assert!(later <= at_once * 3 / 2, "{at_once} and {later} sweeps");
+}
+
+#[test]
+fn what_is_shown_of_steady_errors_is_what_was_counted() {
+    // 40 errors in each sweep of 5 s at NDR are 2e-11. Poisson with that mean has a standard deviation of 6.3.
+    let mut noise = 1_u32;
+    let mut windows = BerWindows::default();
+    let mut shown = Vec::new();
+    for sweep in 0..240 {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let errors = 34 + u64::from(noise >> 16) % 13;
+        let at = Moment::default() + Duration::from_secs(5) * sweep;
+        let found = windows.add(at.into(), errors, incoming(4e11, 1e-14, Confidence::High), 1.0);
+        if let Some(deciding) = found.decided_by.filter(|_| found.level == BitErrorLevel::Over) {
+            shown.push(found.ratio_of(deciding.counted).unwrap() / 2e-11);
+            assert!(deciding.steady <= deciding.counted.errors, "{deciding:?}");
+        }
+    }
+    let range =
+        shown.iter().fold((f64::MAX, 0.0_f64), |(low, high), it| (low.min(*it), high.max(*it)));
+    assert!(shown.len() > 230 && range.0 > 0.85 && range.1 < 1.15, "{range:?} of {}", shown.len());
 }
 
 #[test]

@@ -34,6 +34,13 @@ fn bit_errors_name_the_receiving_port() {
             "leaf port 1 receives symbol BER {ratio:.1e} (limit 1e-12): 432 symbol errors in 12m"
         )
     );
+    // The plain count is shown, and the one that decides only if bursts had most of it.
+    let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
+        let mut errors = over(9_432);
+        errors.decided_by.as_mut().unwrap().steady = 1_432;
+        assessment.ports[leaf.0 as usize].bit_errors = errors;
+    });
+    assert!(text.ends_with(": 9,432 symbol errors in 12m (1,432 without bursts)"), "{text}");
     // Too few to name a ratio.
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
         let errors = BitErrors { bits_per_second: 1e9, ..over(1) };
