@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 mod doctor;
 pub mod history_client;
+pub mod log;
 mod memory;
 pub mod metrics;
 pub mod monitor;

@@ -1,6 +1,5 @@
 //! Arguments → verb → exit code.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,8 +7,8 @@ use clap::Parser;
 use fabric_exporter::cli::{
     Cli, Verb, check, completions, demo, doctor, history, links, nodes, ports, serve, top,
 };
-use fabric_exporter::resolver;
 use fabric_exporter::sandbox::opener;
+use fabric_exporter::{log, resolver};
 
 /// Lets a write beyond the limit of `ulimit -f` fail, as on a full disk, instead of ending the program. A handler and
 /// not `SIG_IGN`, which programs that we start would inherit.
@@ -43,14 +42,13 @@ fn main() -> ExitCode {
             Err(fatal) => Err(fatal),
         },
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
+    let (error, exit_code) = match result {
+        Ok(()) => (String::new(), ExitCode::SUCCESS),
         Err(fatal) => {
-            for line in fatal.message.lines() {
-                // A closed pipe is no error: the exit code has the result.
-                let _ = writeln!(std::io::stderr(), "fabric-exporter: {line}");
-            }
-            ExitCode::from(fatal.exit as u8)
+            let lines = fatal.message.lines().map(|line| format!("fabric-exporter: {line}\n"));
+            (lines.collect(), ExitCode::from(fatal.exit as u8))
         }
-    }
+    };
+    log::finish(&error);
+    exit_code
 }

@@ -14,7 +14,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HostSettings, Settings};
 use crate::metrics::Exposition;
 use crate::metrics::process::Process;
@@ -24,7 +23,7 @@ use crate::remote::Remote;
 use crate::sandbox::{self, User};
 use crate::server::{PROBES, WebApp, request_class};
 use crate::systemd::Notifier;
-use crate::{memory, systemd};
+use crate::{log, memory, systemd};
 use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
@@ -77,7 +76,7 @@ pub struct Daemon<'a> {
 impl<'a> Daemon<'a> {
     /// Starts the log. An error if the path of the history is not a file.
     pub fn new(settings: &'a Settings) -> Result<Self, Fatal> {
-        start_log(settings.log_level, settings.log_format);
+        log::start(settings.log_level, settings.log_format);
         Daemon::without_log(settings)
     }
 
@@ -193,6 +192,7 @@ impl<'a> Daemon<'a> {
         let notifier = Notifier::connect();
         // All files are open, and no thread runs yet: threads inherit the sandbox.
         sandbox::enter(self.settings, &security.files(), self.temporary, self.user.as_ref());
+        log::start_thread();
         memory::map_large_arrays();
         let sweeps = !self.settings.fabrics.is_empty();
         if !sweeps {
@@ -368,28 +368,6 @@ fn raise_descriptors() {
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         tracing::debug!(%error, "raising the file descriptor limit failed");
     }
-}
-
-/// Logs to standard error from now on.
-fn start_log(level: LogLevel, format: LogFormat) {
-    use tracing_subscriber::Layer;
-    use tracing_subscriber::filter::LevelFilter;
-    use tracing_subscriber::layer::SubscriberExt;
-    use tracing_subscriber::util::SubscriberInitExt;
-
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-    };
-    let layer = match format {
-        LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(std::io::stderr).boxed(),
-        LogFormat::Json => {
-            tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).boxed()
-        }
-    };
-    tracing_subscriber::registry().with(layer.with_filter(level)).init();
 }
 
 /// Handlers of SIGTERM and SIGINT. Until they are installed the signals end the program at once;

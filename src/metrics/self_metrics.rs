@@ -18,6 +18,7 @@ use super::fabric::names;
 use super::process::{Numbers, Process};
 use super::selection::Shard;
 use super::{families, family};
+use crate::log;
 
 struct SelfState<'a> {
     fabrics: Labelled<&'a Observation>,
@@ -186,6 +187,9 @@ families! {
     "fabric_exporter_web_info" Gauge ["external_url"]
         "Always 1. The label external_url is the value of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
         => |state, out| out.required_label("external_url", state.external_url).value(1);
+    "fabric_exporter_log_lines_dropped" Counter []
+        "Log lines that were dropped because the reader of standard error was slow or stopped, or because writing failed. Sweeps and scrapes do not wait for it."
+        => |_, out| out.value(log::dropped_lines());
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "Unix time of the latest successful read of a site file. Label file: maintenance (read at each sweep), node_name_map, m_key or vs_key (at each discovery). If a read fails, the previous content stays in use."
         => |state, out| state.each(out, |it, out| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {

@@ -7,6 +7,7 @@ mod demo;
 mod detail_pages;
 mod docs;
 mod host_page;
+mod log;
 mod openapi;
 mod pages;
 mod runbooks;
