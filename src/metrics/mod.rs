@@ -11,12 +11,12 @@ pub mod fabric;
 pub mod host;
 mod modules;
 pub mod process;
+mod requested;
 pub mod selection;
 pub mod self_metrics;
 pub mod throughput;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,6 +27,7 @@ use fabric_observation::host::HostObservation;
 
 use fabric::summary::{self, Summary};
 use process::Process;
+use requested::RequestedShards;
 use selection::{Group, MAX_SHARDS, Selection, Shard};
 use throughput::Trends;
 
@@ -74,8 +75,8 @@ pub struct Exposition {
     took: Duration,
     /// Fabrics and host together, for the selections that were requested.
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
-    /// The highest number of shards that was requested so far.
-    shards: Arc<AtomicUsize>,
+    /// The numbers of shards that were requested lately.
+    shards: Arc<RequestedShards>,
     /// What the hosts of each fabric sent in the latest sweeps.
     pub trends: Trends,
     /// The reading of the host before the latest one.
@@ -112,9 +113,11 @@ impl Exposition {
 
     /// Renders what has changed: fabrics of many ports are not rendered again when only the host was read.
     pub fn after(before: Option<&Exposition>, board: SharedState) -> Self {
-        let began = Instant::now();
-        let shards =
-            before.map_or_else(|| Arc::new(AtomicUsize::new(1)), |it| Arc::clone(&it.shards));
+        Self::after_at(Instant::now(), before, board)
+    }
+
+    fn after_at(began: Instant, before: Option<&Exposition>, board: SharedState) -> Self {
+        let shards = before.map(|it| Arc::clone(&it.shards)).unwrap_or_default();
         let same = before.filter(|before| {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
@@ -126,7 +129,7 @@ impl Exposition {
         let fabrics = if let Some(before) = same {
             Arc::clone(&before.fabrics)
         } else {
-            let slices = slices(&board, shards.load(Ordering::Relaxed));
+            let slices = slices(&board, shards.most(began));
             Arc::new(RenderedFabrics { slices, finer: Default::default(), took: began.elapsed() })
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
@@ -197,13 +200,13 @@ impl Exposition {
 
     /// The selected families of fabrics and host.
     fn joined(&self, selection: &Selection, format: Format) -> Joined {
+        let Shard { index, count } = selection.shard;
+        self.shards.note(count, Instant::now());
         let kept = || self.joined.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (selection.clone(), format);
         if let Some(joined) = kept().get(&key) {
             return Arc::clone(joined);
         }
-        let Shard { index, count } = selection.shard;
-        self.shards.fetch_max(count, Ordering::Relaxed);
         let fabrics = &self.fabrics;
         let slices = if fabrics.slices.len() >= count {
             &fabrics.slices

@@ -386,3 +386,22 @@ fn port_without_a_cable_has_counters_only_if_it_ever_counted() {
         );
     }
 }
+
+#[test]
+fn slices_for_shards_that_nobody_scrapes_any_more_are_not_rendered() {
+    let began = Instant::now();
+    let after = |seconds| began + Duration::from_secs(seconds);
+    let shard = [("shard".to_owned(), "0/64".to_owned())];
+    let shard = Selection::parse(&shard, Profile::Full).unwrap();
+    let mut exposition = Exposition::render(many());
+    let (whole, slices) =
+        (samples(&exposition, &Selection::default()), |it: &Exposition| it.fabrics.slices.len());
+    assert_eq!(slices(&exposition), 1);
+    samples(&exposition, &shard);
+    exposition = Exposition::after_at(after(60), Some(&exposition), many());
+    assert_eq!(slices(&exposition), 64);
+    exposition = Exposition::after_at(after(900), Some(&exposition), many());
+    assert_eq!(slices(&exposition), 1);
+    assert_eq!(samples(&exposition, &Selection::default()), whole);
+    assert!(!exposition.is_ready(&shard) && !samples(&exposition, &shard).is_empty());
+}
