@@ -121,7 +121,7 @@ pub(super) fn worst_first(link: &LinkAssessment) -> impl Iterator<Item = (Reason
 }
 
 /// A moment as RFC 3339; `None` if no calendar has it, by a clock that was never set.
-pub(super) fn rfc3339(anchor: &Anchor, moment: Moment) -> Option<String> {
+pub(crate) fn rfc3339(anchor: &Anchor, moment: Moment) -> Option<String> {
     const MAX: Duration = Duration::from_secs(250_000_000_000);
     let wall = anchor.wall_of(moment);
     let is_known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MAX);

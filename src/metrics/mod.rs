@@ -11,6 +11,7 @@ pub mod fabric;
 pub mod host;
 mod modules;
 pub mod process;
+mod progress;
 mod requested;
 pub mod selection;
 pub mod self_metrics;
@@ -27,6 +28,7 @@ use fabric_observation::host::HostObservation;
 
 use fabric::summary::{self, Summary};
 use process::Process;
+use progress::Progress;
 use requested::RequestedShards;
 use selection::{Group, MAX_SHARDS, Selection, Shard};
 use throughput::Trends;
@@ -77,6 +79,7 @@ pub struct Exposition {
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
     /// The numbers of shards that were requested lately.
     shards: Arc<RequestedShards>,
+    progress: Progress,
     /// What the hosts of each fabric sent in the latest sweeps.
     pub trends: Trends,
     /// The reading of the host before the latest one.
@@ -118,6 +121,7 @@ impl Exposition {
 
     fn after_at(began: Instant, before: Option<&Exposition>, board: SharedState) -> Self {
         let shards = before.map(|it| Arc::clone(&it.shards)).unwrap_or_default();
+        let progress = Progress::after(before.map(|it| (&it.progress, &it.board)), &board, began);
         let same = before.filter(|before| {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
@@ -149,7 +153,18 @@ impl Exposition {
         // Without a fabric, the host is all that is rendered.
         let took = if board.fabrics.is_empty() { began.elapsed() } else { fabrics.took };
         let joined = Mutex::default();
-        Exposition { board, fabrics, host, summaries, took, joined, shards, trends, previous_host }
+        Exposition {
+            board,
+            fabrics,
+            host,
+            summaries,
+            took,
+            joined,
+            shards,
+            progress,
+            trends,
+            previous_host,
+        }
     }
 
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.
@@ -227,8 +242,13 @@ impl Exposition {
         joined
     }
 
-    /// Why it is not ready: a fabric was not swept yet, or the host not read, or its devices cannot be listed.
+    /// Why it is not ready: a fabric was not swept yet, or the host not read, its devices cannot be listed, or sweeps or
+    /// reads stand still.
     pub fn unready(&self) -> Option<String> {
+        self.unready_at(Instant::now())
+    }
+
+    fn unready_at(&self, now: Instant) -> Option<String> {
         let host = self.board.host.as_ref();
         if self.board.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
             return Some("the first sweep has not completed".to_owned());
@@ -236,7 +256,8 @@ impl Exposition {
         if host.is_some_and(|host| host.reads == 0) {
             return Some("the devices of this host have not been read".to_owned());
         }
-        host.and_then(|host| host.problem().map(str::to_owned))
+        let problem = host.and_then(|host| host.problem().map(str::to_owned));
+        problem.or_else(|| self.progress.standstill(&self.board, now))
     }
 
     /// How many links are bad, by the sweeps that are recent at a time; `None` if none is.

@@ -405,3 +405,48 @@ fn slices_for_shards_that_nobody_scrapes_any_more_are_not_rendered() {
     assert_eq!(samples(&exposition, &Selection::default()), whole);
     assert!(!exposition.is_ready(&shard) && !samples(&exposition, &shard).is_empty());
 }
+
+/// A state after a number of sweeps and of reads, with intervals of 15 s.
+fn counted(sweeps: u64, reads: u64) -> SharedState {
+    let interval = Duration::from_secs(15);
+    let mut observation =
+        Observation { fabric: "ib0".into(), interval, ..Observation::clone(&many().fabrics[0]) };
+    observation.stats.sweeps = sweeps;
+    let host = HostObservation { interval, reads, ..HostObservation::default() };
+    SharedState { host: Some(Arc::new(host)), ..vec![Arc::new(observation)].into() }
+}
+
+#[test]
+fn standstill_of_sweeps_or_reads_is_not_ready_and_says_since_when() {
+    let began = Instant::now();
+    let after = |seconds| began + Duration::from_secs(seconds);
+    let first = Exposition::after_at(began, None, counted(1, 1));
+    assert_eq!(first.unready_at(after(120)), None, "four intervals and a minute");
+    let problem = first.unready_at(after(121)).unwrap();
+    assert_eq!(
+        problem,
+        "fabric ib0: no sweep since 1970-01-01T00:00:00Z (2m 1s ago; the interval is 15s): look for a missing or \
+         hung device in the log; the runbook is that of the alert FabricExporterStale"
+    );
+    // What is published without a sweep, such as an event, is no progress.
+    let event = Exposition::after_at(after(100), Some(&first), counted(1, 8));
+    assert!(event.unready_at(after(121)).unwrap().starts_with("fabric ib0: no sweep "));
+    let host = Exposition::after_at(after(100), Some(&first), counted(2, 1));
+    let problem = host.unready_at(after(121)).unwrap();
+    assert!(problem.starts_with("the devices of this host were not read "), "{problem}");
+    let next = Exposition::after_at(after(130), Some(&host), counted(2, 2));
+    assert_eq!(next.unready_at(after(131)), None);
+}
+
+#[test]
+fn fabric_whose_sweeps_take_longer_than_the_interval_stays_ready() {
+    let began = Instant::now();
+    let mut state = counted(1, 1);
+    let observation = Arc::make_mut(&mut state.fabrics[0]);
+    let snapshot = Arc::make_mut(observation.snapshot.as_mut().unwrap());
+    snapshot.ended = snapshot.began + Duration::from_secs(150);
+    state.host = None;
+    let exposition = Exposition::after_at(began, None, state);
+    assert_eq!(exposition.unready_at(began + Duration::from_secs(660)), None);
+    assert!(exposition.unready_at(began + Duration::from_secs(661)).is_some());
+}

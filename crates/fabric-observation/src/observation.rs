@@ -46,6 +46,27 @@ pub struct Observation {
     pub mads: MadStats,
 }
 
+/// Data is stale when it is older than this number of intervals and [`STALE_GRACE`] more, as in the alert
+/// `FabricExporterStale`.
+const STALE_INTERVALS: u32 = 4;
+const STALE_GRACE: Duration = Duration::from_secs(60);
+
+/// After how long data is stale that is read at intervals, and was read in this time. If that is longer than the interval,
+/// the next data is late, but not missing.
+pub(crate) fn stale_after(interval: Duration, took: Duration) -> Duration {
+    interval.max(took).saturating_mul(STALE_INTERVALS).saturating_add(STALE_GRACE)
+}
+
+impl Observation {
+    /// After how long its sweep is stale. A discovery may have to be waited for, too.
+    pub fn stale_after(&self) -> Duration {
+        let swept = self.snapshot.as_ref().map(|last| last.ended.since(last.began));
+        let discovered = self.stats.discovery.map(|(began, ended)| ended.since(began.moment));
+        let took = [swept, discovered].into_iter().flatten().sum();
+        stale_after(self.interval, took)
+    }
+}
+
 labeled_enum! {
     /// A part of a monitor's work that can fail by itself.
     pub enum Collector {

@@ -15,17 +15,13 @@ use super::grouped;
 use crate::metrics::selection::Group;
 use crate::metrics::{families, family};
 
-/// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert `FabricExporterStale`.
-const INTERVALS: u32 = 4;
-const GRACE: Duration = Duration::from_secs(60);
-
 /// The states of nodes: responding, and not; the order is that of the counts.
 const STATES: [&str; 2] = ["up", "down"];
 
 families! {
     SUMMARIES: &Summary;
     "infiniband_fabric_links" Gauge ["fabric", "verdict"]
-        "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
+        "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 60 s plus 4 intervals, or 4 times the time that discovery and sweep take if that is longer."
         => |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
                 samples.label("verdict", verdict.label()).value(count);
@@ -73,7 +69,7 @@ impl Summary {
         let mut summary = Summary {
             fabric: observation.fabric.clone(),
             ended: snapshot.anchor.wall_of(snapshot.ended),
-            limit: observation.interval.saturating_mul(INTERVALS).saturating_add(GRACE),
+            limit: observation.stale_after(),
             links: Default::default(),
             nodes: Default::default(),
         };
@@ -224,6 +220,19 @@ mod tests {
         let before = SystemTime::UNIX_EPOCH - Duration::from_secs(3600);
         let summaries = [Summary::new(&observation).unwrap()];
         assert!(!text(&summaries, before, Format::Text).is_empty());
+    }
+
+    #[test]
+    fn sweeps_that_take_longer_than_the_interval_are_recent_for_longer() {
+        let observation = swept(|it| {
+            let snapshot = std::sync::Arc::make_mut(it.snapshot.as_mut().unwrap());
+            // 40 s of sweep, and 20 s of discovery before.
+            snapshot.ended = snapshot.began + Duration::from_secs(40);
+            let discovery = Duration::from_secs(20);
+            it.stats.discovery = Some((snapshot.anchor, snapshot.anchor.moment + discovery));
+        });
+        assert_eq!(after(Duration::from_secs(4 * 60 + 60), &observation).len(), 12);
+        assert!(after(Duration::from_secs(4 * 60 + 61), &observation).is_empty());
     }
 
     #[test]

@@ -69,6 +69,12 @@ impl HostObservation {
         })
     }
 
+    /// After how long its reading is stale.
+    pub fn stale_after(&self) -> Duration {
+        let took = self.snapshot.as_ref().map(|last| last.ended.since(last.began));
+        crate::observation::stale_after(self.interval, took.unwrap_or_default())
+    }
+
     /// Why nothing could be read, if no device is the reason: sysfs is elsewhere, or must not be read.
     pub fn problem(&self) -> Option<&str> {
         let problem = self.snapshot.as_ref()?.problem.as_deref()?;
