@@ -26,7 +26,7 @@ const QUEUE_BYTES: usize = 256 << 10;
 const PIECE_BYTES: usize = 4096;
 
 /// How long the end of the process waits for the log. A reader that is not stalled needs milliseconds.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The stack of the thread. It formats one line at most.
 const STACK_BYTES: usize = 256 << 10;
@@ -115,7 +115,7 @@ impl Log {
                     is_writable(self.fd(), None);
                 }
                 Err(_) => {
-                    let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+                    let lines = text.split_inclusive(|byte| *byte == b'\n').count() as u64;
                     self.failed.fetch_add(lines, Ordering::Relaxed);
                     return;
                 }
@@ -272,7 +272,7 @@ fn panic_message(panic: &PanicHookInfo<'_>) -> String {
     let mut text = format!("\nthread '{}' {panic}\n", thread.name().unwrap_or("<unnamed>"));
     let backtrace = Backtrace::capture();
     match backtrace.status() {
-        BacktraceStatus::Captured => text += &format!("stack backtrace:\n{backtrace}"),
+        BacktraceStatus::Captured => text.extend(["stack backtrace:\n", &backtrace.to_string()]),
         _ => text += "note: run with the environment variable RUST_BACKTRACE=1 for a backtrace\n",
     }
     text
@@ -300,8 +300,8 @@ mod tests {
         });
     }
 
-    fn soon(millis: u64) -> Option<Instant> {
-        Some(Instant::now() + Duration::from_millis(millis))
+    fn flush(log: &Log, millis: u64) -> bool {
+        log.flush(Some(Instant::now() + Duration::from_millis(millis)))
     }
 
     fn read(reader: &mut PipeReader, bytes: usize) -> String {
@@ -318,7 +318,7 @@ mod tests {
         for number in 0..100 {
             log.push(line(number).as_bytes(), QUEUE_BYTES);
         }
-        assert!(!log.flush(soon(0)), "nobody has read");
+        assert!(!flush(&log, 0), "nobody has read");
         assert_eq!(read(&mut reader, 100), line(0), "written without the thread");
         start_thread(&log);
         for number in 100..200 {
@@ -327,7 +327,7 @@ mod tests {
         for number in 1..200 {
             assert_eq!(read(&mut reader, 100), line(number));
         }
-        assert!(log.flush(soon(60_000)));
+        assert!(flush(&log, 60_000));
         assert_eq!(log.refused.load(Ordering::Relaxed), 0);
     }
 
@@ -335,23 +335,23 @@ mod tests {
     fn lines_beyond_the_queue_are_dropped_counted_and_reported_in_their_place() {
         let (log, mut reader) = into_pipe();
         start_thread(&log);
-        let long = "x".repeat(QUEUE_BYTES / 2 - 1) + "\n";
-        log.push(long.as_bytes(), QUEUE_BYTES);
+        let half = "x".repeat(QUEUE_BYTES / 2 - 1) + "\n";
+        log.push(half.as_bytes(), QUEUE_BYTES);
         // The thread has taken the first.
         while !log.queue().text.is_empty() {
             std::thread::yield_now();
         }
         for _ in 0..5 {
-            log.push(long.as_bytes(), QUEUE_BYTES);
+            log.push(half.as_bytes(), QUEUE_BYTES);
         }
         log.push(b"a panic\n", 2 * QUEUE_BYTES);
         assert_eq!(log.refused.load(Ordering::Relaxed), 3);
-        assert!(!log.flush(soon(50)), "it waits for its time, not for the reader");
+        assert!(!flush(&log, 50), "it waits for its time, not for the reader");
         for _ in 0..3 {
-            assert_eq!(read(&mut reader, long.len()), long);
+            assert_eq!(read(&mut reader, half.len()), half);
         }
         assert_eq!(read(&mut reader, 18), "a panic\n3 dropped\n");
-        assert!(log.flush(soon(60_000)));
+        assert!(flush(&log, 60_000));
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
         log.push(b"one\n", QUEUE_BYTES);
         start_thread(&log);
         log.push(b"two\n", QUEUE_BYTES);
-        assert!(log.flush(soon(60_000)));
+        assert!(flush(&log, 60_000));
         assert_eq!(log.failed.load(Ordering::Relaxed), 2);
         assert_eq!(log.refused.load(Ordering::Relaxed), 0, "the reader is not slow");
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use fabric_exporter::cli::{
-    Cli, Verb, check, completions, demo, doctor, history, links, nodes, ports, serve, top,
+    Cli, Verb, check, completions, demo, doctor, history, leftovers, links, nodes, ports, serve,
+    terminal, top,
 };
 use fabric_exporter::sandbox::opener;
 use fabric_exporter::{log, resolver};
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
     resolver::use_hosts_file_and_dns();
     let Cli { color, verb } = Cli::parse();
     let color = color.unwrap_or_default();
+    // These end by themselves. No thread may be started before the sandbox of the first two.
+    if !matches!(verb, Verb::Serve(_) | Verb::Demo(_) | Verb::Top(_)) {
+        terminal::hang_up_when_gone();
+    }
     let result = match verb {
         Verb::Serve(args) => serve::run(args),
         Verb::Links(args) => links::run(&args, color),
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
             (lines.collect(), ExitCode::from(fatal.exit as u8))
         }
     };
+    leftovers::remove_all();
     log::finish(&error);
     exit_code
 }

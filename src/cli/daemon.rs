@@ -1,6 +1,7 @@
 //! The common part of `serve` and `demo`: monitors, each on a thread of its own, a renderer and a
 //! server, until the program receives a signal to end.
 
+use std::io::IsTerminal;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use sd_notify::NotifyState;
+use signal_hook::consts::SIGHUP;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -35,7 +37,7 @@ use ib_umad::client::Heartbeat;
 use ib_umad::umad::{Umad, UmadPort};
 use rdma_host::reader::DeviceSource;
 
-use super::{Exit, Fatal};
+use super::{Exit, Fatal, leftovers, terminal};
 
 /// How long the end waits for monitors. They need a second at most, except with a device that
 /// hangs, or a simulated fabric of thousands of hosts in which much happens at once.
@@ -294,10 +296,10 @@ impl<'a> Daemon<'a> {
             // If the monitor has ended already, this does nothing.
             events.end();
         }
-        server.shutdown(DRAIN_TIMEOUT).await;
         // Requests in flight are waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || join_all(threads));
-        let joined = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await;
+        let joined = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined);
+        let ((), joined) = tokio::join!(server.shutdown(DRAIN_TIMEOUT), joined);
         if joined.is_err() {
             tracing::warn!(timeout = ?SHUTDOWN_TIMEOUT, "shutdown timed out: a monitor is still running");
         }
@@ -378,6 +380,8 @@ pub struct ShutdownSignals {
     interrupt: Signal,
     /// SIGHUP, which a closed terminal sends. It ends a program that somebody watches; a service reloads files.
     hangup: Option<Signal>,
+    /// Standard output is a terminal, and its end is that of the program: it sends SIGHUP only to its own session.
+    watches_terminal: bool,
 }
 
 impl ShutdownSignals {
@@ -388,7 +392,8 @@ impl ShutdownSignals {
 
     /// The same, and SIGHUP ends the program as well.
     pub fn of_terminal() -> Result<Self, Fatal> {
-        Self::with(true)
+        // nohup ignores it.
+        Self::with(!leftovers::is_ignored(SIGHUP))
     }
 
     fn with(hangup: bool) -> Result<Self, Fatal> {
@@ -402,6 +407,7 @@ impl ShutdownSignals {
             terminate: handler(SignalKind::terminate())?,
             interrupt: handler(SignalKind::interrupt())?,
             hangup: hangup.then(|| handler(SignalKind::hangup())).transpose()?,
+            watches_terminal: hangup && std::io::stdout().is_terminal(),
         })
     }
 
@@ -413,10 +419,19 @@ impl ShutdownSignals {
                 None => std::future::pending().await,
             }
         };
+        let gone = async {
+            if !self.watches_terminal {
+                std::future::pending::<()>().await;
+            }
+            while !terminal::is_gone() {
+                tokio::time::sleep(terminal::GONE_CHECK).await;
+            }
+        };
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
             _ = hangup => "SIGHUP",
+            () = gone => "none: the terminal is gone",
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod doctor;
 mod dumps;
 pub mod history;
+pub mod leftovers;
 pub mod links;
 mod list;
 pub mod nodes;
@@ -14,7 +15,7 @@ pub mod ports;
 pub mod serve;
 mod source;
 mod table;
-mod terminal;
+pub mod terminal;
 pub mod top;
 
 use std::fmt::Display;
@@ -22,7 +23,6 @@ use std::io::{ErrorKind, Write};
 
 use clap::{Parser, Subcommand};
 use serde::Serialize;
-use tempfile::TempDir;
 
 pub use terminal::ColorChoice;
 use terminal::printable;
@@ -134,11 +134,6 @@ impl Fatal {
     fn failed_to<E: Display>(operation: &str) -> impl Fn(E) -> Self {
         move |error| Fatal::failed(format!("{operation}: {error}"))
     }
-}
-
-/// A folder that is deleted when it is dropped.
-fn temporary_folder() -> Result<TempDir, Fatal> {
-    TempDir::new().map_err(Fatal::failed_to("cannot create a temporary directory"))
 }
 
 /// As indented JSON.

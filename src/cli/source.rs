@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use clap::{Args, Command, Id};
 use serde::de::DeserializeOwned;
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -35,8 +34,9 @@ use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
 use super::daemon::Daemon;
+use super::leftovers::TemporaryFolder;
 use super::terminal::{Progress, printable};
-use super::{Fatal, dumps, temporary_folder};
+use super::{Fatal, dumps};
 
 /// The longest time of `--for`.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -127,7 +127,7 @@ enum Kind {
 enum History {
     Exporter(HistoryClient),
     /// In a file in this folder, which is deleted in the end.
-    Own(TempDir),
+    Own(TemporaryFolder),
 }
 
 fn bad_url(problem: impl std::fmt::Display) -> Fatal {
@@ -149,7 +149,7 @@ impl SourceArgs {
             let history = is_live.then(|| HistoryClient::new(url, &self.access)).transpose();
             (Kind::Exporter { remote, is_live }, history.map_err(bad_url)?.map(History::Exporter))
         } else {
-            let folder = is_live.then(temporary_folder).transpose()?;
+            let folder = is_live.then(|| TemporaryFolder::new("fabric-exporter-")).transpose()?;
             let history = folder.as_ref().map(|folder| HistorySettings {
                 // A temporary folder may be in memory.
                 size: 64 << 20,

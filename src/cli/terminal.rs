@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, getpid, kill_process};
 
 use ib_health::Verdict;
 
@@ -66,6 +68,33 @@ impl Color {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
+}
+
+/// How often it is checked whether the terminal still exists. Most that close one send SIGHUP.
+pub const GONE_CHECK: Duration = Duration::from_millis(500);
+
+/// Whether standard output is a terminal whose other side was closed.
+pub fn is_gone() -> bool {
+    let stdout = std::io::stdout();
+    let mut terminal = [PollFd::new(&stdout, PollFlags::empty())];
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    poll(&mut terminal, Some(&Timespec::default())).is_ok()
+        && terminal[0].revents().intersects(gone)
+}
+
+/// Sends SIGHUP to this process when the terminal that standard output is now is gone. The kernel sends it only to the
+/// session of a terminal.
+pub fn hang_up_when_gone() {
+    if !std::io::stdout().is_terminal() {
+        return;
+    }
+    // Without the thread it ends as before, when it writes.
+    let _ = std::thread::Builder::new().name("terminal".into()).spawn(|| {
+        while !is_gone() {
+            std::thread::sleep(GONE_CHECK);
+        }
+        let _ = kill_process(getpid(), Signal::HUP);
+    });
 }
 
 /// The columns and rows of the terminal that standard output is; `None` for a file or pipe.

@@ -39,8 +39,8 @@ impl Progress {
                               FabricExporterStale";
         let age = |at: &Instant| now.saturating_duration_since(*at);
         let swept = state.fabrics.iter().zip(self.sweeps.iter().map(age));
-        let mut stale = swept.filter(|(fabric, age)| *age > fabric.stale_after());
-        if let Some((fabric, age)) = stale.next() {
+        let mut late = swept.filter(|(fabric, age)| *age > fabric.stale_after());
+        if let Some((fabric, age)) = late.next() {
             let last = fabric.snapshot.as_ref().and_then(|last| rfc3339(&last.anchor, last.ended));
             let (name, since) = (&fabric.fabric, since(last, age, fabric.interval));
             return Some(format!("fabric {name}: no sweep {since}: {ADVICE}"));

@@ -5,6 +5,7 @@
 mod agrees_with_infiniband_diags;
 mod congestion;
 mod dumps;
+mod ending;
 mod faults;
 mod fuzz_corpus;
 mod judged;

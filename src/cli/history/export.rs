@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use humantime::format_rfc3339_seconds as utc;
-use tempfile::TempDir;
 
 use fabric_history::export::{self, ExportError, ExportFilter, TableFormat};
 use fabric_history::file::dump::{Existing, temporary_beside};
@@ -16,7 +15,8 @@ use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
 use site_config::units::HumanDuration;
 
-use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports, temporary_folder};
+use super::super::leftovers::{Leftover, TemporaryFolder};
+use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
 
 /// The arguments of `history export`.
 #[derive(Args, Debug)]
@@ -187,13 +187,13 @@ impl ExportArgs {
 
 /// The file to export from. That of a running exporter is fetched to a temporary folder, which is deleted when
 /// the second value is dropped, as that of dumps is.
-fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<TempDir>), Fatal> {
+fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<TemporaryFolder>), Fatal> {
     let api = match origin {
         Origin::File(reader, folder) => return Ok((*reader, folder)),
         Origin::Exporter(api) => api,
     };
     // Only its owner can read it.
-    let folder = temporary_folder()?;
+    let folder = TemporaryFolder::new("fabric-exporter-")?;
     let copy = folder.path().join("copy.db");
     api.dump(window, &copy)?;
     Ok((Reader::open(&copy)?, Some(folder)))
@@ -210,6 +210,7 @@ impl DumpArgs {
             Origin::File(reader, _) => drop(reader.dump(window, file, existing, 0)?),
             Origin::Exporter(api) => {
                 let part = temporary_beside(file)?;
+                let _leftover = Leftover::new(part.path())?;
                 api.dump(window, part.path())?;
                 // Only a valid history replaces a file.
                 Reader::open(part.path())?;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use tempfile::TempDir;
 
 use crate::config::Settings;
 use crate::config::options::Options;
@@ -25,8 +24,9 @@ use fabric_observation::RecorderMetrics;
 use ib_fabric::reference::Reference;
 use site_config::units::HumanDuration;
 
+use super::leftovers::TemporaryFolder;
 use super::terminal::{Color, ColorChoice, Progress, printable};
-use super::{Fatal, as_json, dumps, print, temporary_folder};
+use super::{Fatal, as_json, dumps, print};
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -182,7 +182,7 @@ impl From<HistoryError> for Fatal {
 /// The history of a file or of an exporter.
 enum Origin {
     /// A file on this host; that of dumps is in a directory which is deleted in the end.
-    File(Box<Reader>, Option<TempDir>),
+    File(Box<Reader>, Option<TemporaryFolder>),
     /// A running exporter; it also makes copies of its file.
     Exporter(HistoryClient),
 }
@@ -220,7 +220,7 @@ impl OriginArgs {
 
 /// Records dumps in a temporary file.
 fn import(dumps: &[Dump]) -> Result<Origin, Fatal> {
-    let folder = temporary_folder()?;
+    let folder = TemporaryFolder::new("fabric-exporter-")?;
     let file = folder.path().join("dumps.db");
     // Whatever is in dumps is kept.
     let forever = Duration::from_secs(100 * 365 * 24 * 3600);

@@ -14,13 +14,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use site_config::units::HumanDuration;
 
 use super::source::SourceArgs;
-use super::terminal::ColorChoice;
-use super::{Exit, Fatal};
+use super::terminal::{self, ColorChoice};
+use super::{Exit, Fatal, leftovers};
 use app::{App, Wish};
 use fetch::{Answer, Fetcher};
 
@@ -35,6 +34,9 @@ filters, p pauses, ? lists all keys, q ends. With --url, events need an exporter
 
 /// The longest time without a key or an answer: then the clock on the screen is late by as much.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long the end waits for sweeps. Most need a tenth of a second.
+const SWEEP_END: Duration = Duration::from_millis(500);
 
 /// The arguments of `top`.
 #[derive(Args, Debug)]
@@ -59,6 +61,7 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
         signal_hook::flag::register(signal, Arc::clone(&is_over))
             .map_err(Fatal::failed_to("cannot install the handlers of signals"))?;
     }
+    leftovers::leave_signals_to_others();
     let fetcher = Fetcher::new(args.source, pause)?;
     let mut app = App::new(fetcher.source.name());
     let (wishes, orders) = channel();
@@ -69,8 +72,12 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
     let has_left = end_when_stuck(Arc::clone(&is_over));
     let result = on_terminal(|terminal| view.run(terminal));
     has_left.store(true, Ordering::Relaxed);
-    // Sweeps end before the process does, and their history is removed. A request may take longer than anybody waits.
-    if sweeps && fetching.join().is_err() {
+    // Sweeps end before the process does. A request, or a device that hangs, may take longer than anybody waits.
+    let left = Instant::now();
+    while sweeps && !fetching.is_finished() && left.elapsed() < SWEEP_END {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if fetching.is_finished() && fetching.join().is_err() {
         return Err(Fatal::failed("internal error: the update failed"));
     }
     result
@@ -84,13 +91,14 @@ fn end_when_stuck(is_over: Arc<AtomicBool>) -> Arc<AtomicBool> {
     let left = Arc::clone(&has_left);
     std::thread::spawn(move || {
         while !left.load(Ordering::Relaxed) {
-            if is_terminal_gone() {
+            if terminal::is_gone() {
                 is_over.store(true, Ordering::Relaxed);
             }
             if is_over.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(500));
                 if !left.load(Ordering::Relaxed) {
                     ratatui::restore();
+                    leftovers::remove_all();
                     std::process::exit(i32::from(Exit::Failed as u8));
                 }
             }
@@ -98,15 +106,6 @@ fn end_when_stuck(is_over: Arc<AtomicBool>) -> Arc<AtomicBool> {
         }
     });
     has_left
-}
-
-/// Whether the other side of the terminal was closed.
-fn is_terminal_gone() -> bool {
-    let stdout = std::io::stdout();
-    let mut terminal = [PollFd::new(&stdout, PollFlags::empty())];
-    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    poll(&mut terminal, Some(&Timespec::default())).is_ok()
-        && terminal[0].revents().intersects(gone)
 }
 
 /// Runs something in the alternate screen, and restores the terminal, also after a panic.
