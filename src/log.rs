@@ -6,6 +6,7 @@
 //! The thread holds no lock of standard error while it writes: panic messages take that lock.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::PanicHookInfo;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use exposition::unseen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -190,18 +192,34 @@ fn is_writable(out: BorrowedFd<'_>, end: Option<Instant>) -> bool {
 }
 
 /// Writes a line of the log.
-#[derive(Debug)]
-struct Writer;
+#[derive(Clone, Copy, Debug)]
+struct Writer(LogFormat);
 
 impl Write for Writer {
     /// Gets a whole line at each call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        STDERR.push(line, QUEUE_BYTES);
+        STDERR.push(shown(line, self.0).as_bytes(), QUEUE_BYTES);
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A line without characters that a terminal obeys: names in it come from devices and from the network. Both formats have
+/// ASCII control characters escaped already.
+fn shown(line: &[u8], format: LogFormat) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(line);
+    if line.iter().all(|byte| *byte < 0x7f) {
+        return text;
+    }
+    match format {
+        LogFormat::Json => Cow::Owned(unseen::json(&text).into_owned()),
+        LogFormat::Logfmt => {
+            let printable = |char| if char == '\n' { char } else { unseen::printable(char) };
+            text.chars().map(printable).collect()
+        }
     }
 }
 
@@ -218,9 +236,10 @@ pub fn start(level: LogLevel, format: LogFormat) {
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
+    let writer = move || Writer(format);
     let layer = match format {
-        LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(|| Writer).boxed(),
-        LogFormat::Json => tracing_subscriber::fmt::layer().json().with_writer(|| Writer).boxed(),
+        LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(writer).boxed(),
+        LogFormat::Json => tracing_subscriber::fmt::layer().json().with_writer(writer).boxed(),
     };
     tracing_subscriber::registry().with(layer.with_filter(level)).init();
     std::panic::set_hook(Box::new(|panic| {
@@ -364,6 +383,14 @@ mod tests {
         assert!(flush(&log, 60_000));
         assert_eq!(log.failed.load(Ordering::Relaxed), 2);
         assert_eq!(log.refused.load(Ordering::Relaxed), 0, "the reader is not slow");
+    }
+
+    #[test]
+    fn lines_have_no_characters_that_a_terminal_obeys() {
+        let line = "node=\"a\u{9b}31m\u{202e}ä\"\n";
+        let shown = |format| shown(line.as_bytes(), format).into_owned();
+        assert_eq!(shown(LogFormat::Logfmt), "node=\"a\u{fffd}31m\u{fffd}ä\"\n");
+        assert_eq!(shown(LogFormat::Json), "node=\"a\\u009b31m\\u202eä\"\n");
     }
 
     #[test]

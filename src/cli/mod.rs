@@ -22,6 +22,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
 use clap::{Parser, Subcommand};
+use exposition::unseen;
 use serde::Serialize;
 
 pub use terminal::ColorChoice;
@@ -136,9 +137,10 @@ impl Fatal {
     }
 }
 
-/// As indented JSON.
+/// As indented JSON. It may be written to a terminal: names come from devices and from the network.
 fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
-    Ok(serde_json::to_string_pretty(value).map_err(Fatal::failed)? + "\n")
+    let text = serde_json::to_string_pretty(value).map_err(Fatal::failed)? + "\n";
+    Ok(unseen::json(&text).into_owned())
 }
 
 /// Writes to standard output; `false` if its reader closed the pipe, which is no error.

@@ -1,6 +1,6 @@
 //! What commands print on a terminal: colors, the width of lines, and progress.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 
+use exposition::unseen;
 use ib_health::Verdict;
 
 /// When the output is colored.
@@ -29,7 +30,7 @@ impl ColorChoice {
         // https://no-color.org: set and not empty.
         let is_refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         match self {
-            ColorChoice::Auto => std::io::stdout().is_terminal() && !is_refused(),
+            ColorChoice::Auto => io::stdout().is_terminal() && !is_refused(),
             ColorChoice::Always => true,
             ColorChoice::Never => false,
         }
@@ -75,7 +76,7 @@ pub const GONE_CHECK: Duration = Duration::from_millis(500);
 
 /// Whether standard output is a terminal whose other side was closed.
 pub fn is_gone() -> bool {
-    let stdout = std::io::stdout();
+    let stdout = io::stdout();
     let mut terminal = [PollFd::new(&stdout, PollFlags::empty())];
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     poll(&mut terminal, Some(&Timespec::default())).is_ok()
@@ -85,7 +86,7 @@ pub fn is_gone() -> bool {
 /// Sends SIGHUP to this process when the terminal that standard output is now is gone. The kernel sends it only to the
 /// session of a terminal.
 pub fn hang_up_when_gone() {
-    if !std::io::stdout().is_terminal() {
+    if !io::stdout().is_terminal() {
         return;
     }
     // Without the thread it ends as before, when it writes.
@@ -99,7 +100,7 @@ pub fn hang_up_when_gone() {
 
 /// The columns and rows of the terminal that standard output is; `None` for a file or pipe.
 pub fn size() -> Option<(usize, usize)> {
-    let stdout = std::io::stdout();
+    let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|_| stdout.is_terminal())?;
     // A serial console may not know its size.
     let known = |count: u16, usual| if count == 0 { usual } else { usize::from(count) };
@@ -117,7 +118,7 @@ pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 impl Progress {
     /// Starts an operation; with its duration, if that is known.
     pub fn start(what: impl Into<String>, length: Option<Duration>) -> Self {
-        if !std::io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() {
             return Progress(None);
         }
         let (what, began) = (what.into(), Instant::now());
@@ -128,12 +129,12 @@ impl Progress {
                 pause = Duration::from_millis(250);
                 let seconds = began.elapsed().as_secs();
                 let of = length.map(|it| format!(" of {}", it.as_secs())).unwrap_or_default();
-                let mut stderr = std::io::stderr();
+                let mut stderr = io::stderr();
                 let _ =
                     write!(stderr, "\r\x1b[K{what}: {seconds}{of} s").and_then(|()| stderr.flush());
             }
             if began.elapsed() >= PATIENCE {
-                let _ = write!(std::io::stderr(), "\r\x1b[K");
+                let _ = write!(io::stderr(), "\r\x1b[K");
             }
         };
         Progress(Some((end, std::thread::spawn(report))))
@@ -153,13 +154,58 @@ impl Drop for Progress {
 /// A text without what would move a terminal's cursor or change the direction of the text: names
 /// come from devices and from the network.
 pub fn printable(text: &str) -> String {
-    text.chars().map(printable_char).collect()
+    text.chars().map(unseen::printable).collect()
 }
 
-fn printable_char(char: char) -> char {
-    let is_direction =
-        matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if char.is_control() || is_direction { char::REPLACEMENT_CHARACTER } else { char }
+/// Writes lines of text to a terminal, with printable characters only.
+#[derive(Debug)]
+pub struct PrintableWriter<W> {
+    out: W,
+    /// The beginning of a character.
+    rest: Vec<u8>,
+}
+
+impl<W: Write> PrintableWriter<W> {
+    /// One that writes to this.
+    pub fn new(out: W) -> Self {
+        PrintableWriter { out, rest: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for PrintableWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let all = [&self.rest, bytes].concat();
+        let (mut text, mut left) = (String::new(), &*all);
+        self.rest.clear();
+        while !left.is_empty() {
+            let (valid, after) = match std::str::from_utf8(left) {
+                Ok(valid) => (valid, None),
+                Err(error) => {
+                    let valid = left.get(..error.valid_up_to()).unwrap_or_default();
+                    (std::str::from_utf8(valid).unwrap_or_default(), Some(error.error_len()))
+                }
+            };
+            let shown =
+                |char| if matches!(char, '\n' | '\t') { char } else { unseen::printable(char) };
+            text.extend(valid.chars().map(shown));
+            left = &left[valid.len()..];
+            match after {
+                None => {}
+                // More bytes of it may follow.
+                Some(None) => self.rest = std::mem::take(&mut left).to_vec(),
+                Some(Some(length)) => {
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    left = &left[length..];
+                }
+            }
+        }
+        self.out.write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// A text in lines of at most this many characters, broken at blanks where possible.
@@ -179,7 +225,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
                 lines.push(std::mem::take(&mut line));
                 length = 0;
             }
-            line.push(printable_char(char));
+            line.push(unseen::printable(char));
             length += 1;
         }
     }
@@ -203,6 +249,20 @@ mod tests {
         ] {
             assert_eq!(wrap(text, width), lines, "{text} {width}");
         }
+    }
+
+    #[test]
+    fn lines_on_a_terminal_are_printable_however_they_are_divided() {
+        let text = "a,b\tc\nx\u{9b}31m,\u{202e}ä葉\r\u{1b}[2J\n";
+        let shown = "a,b\tc\nx\u{fffd}31m,\u{fffd}ä葉\u{fffd}\u{fffd}[2J\n";
+        for size in 1..text.len() {
+            let mut out = PrintableWriter::new(Vec::new());
+            text.as_bytes().chunks(size).for_each(|part| out.write_all(part).unwrap());
+            assert_eq!(String::from_utf8(out.out).unwrap(), shown, "{size} bytes at a time");
+        }
+        let mut out = PrintableWriter::new(Vec::new());
+        out.write_all(b"\xff\xe2\x80x\n").unwrap();
+        assert_eq!(out.out, "\u{fffd}\u{fffd}x\n".as_bytes());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use std::time::Duration;
 use fabric_exporter::api::model::Links;
 use test_rig as rig;
 
-use rig::child::{self, Output};
+use rig::child::{self, Output, Running};
+use rig::pty::attach;
 use rig::{Ibsim, OpenSm, program, run_to_exit, topology};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -137,5 +139,58 @@ fn unusable_dumps_are_one_line() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", output.stderr);
         assert!(output.stderr.contains(says), "{args:?}: {}", output.stderr);
         assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    }
+}
+
+/// A name with characters that a terminal obeys, or does not show.
+const HOSTILE: &str = "\u{202e}x\u{200b}y";
+
+fn is_obeyed(char: char) -> bool {
+    // The terminal itself makes CR LF of LF.
+    char.is_control() && !matches!(char, '\n' | '\r') || char == '\u{202e}'
+}
+
+#[test]
+fn names_cannot_control_the_terminal_that_json_or_csv_is_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let net = include_str!("../../crates/fabric-dumps/tests/dumps/fabric.ibnetdiscover");
+    let net = net.replace("leaf-1", HOSTILE);
+    let dump = folder.path().join("net.txt");
+    std::fs::write(&dump, &net).unwrap();
+    let dump = dump.to_str().unwrap();
+    // JSON means the same with escapes, also in a pipe.
+    for args in [["nodes", "--json"], ["links", "--json"]] {
+        let json = offline(folder.path(), &[&args[..], &["--from", dump]].concat()).stdout;
+        assert!(json.contains("\\u202ex\\u200by"), "{json}");
+        assert!(!json.contains(|char| is_obeyed(char) || char == '\u{200b}'), "{json}");
+        let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert!(parsed.to_string().contains(HOSTILE), "{json}");
+    }
+
+    // CSV has no escapes: in a pipe it has the name, on a terminal what can be shown of it.
+    let history = folder.path().join("history.db");
+    let (topology, file) =
+        (format!("--topology={dump}"), format!("--history.file={}", history.display()));
+    let mut exporter = rig::Exporter::demo(&[&topology, &file, "--fabric.interval=1s"]);
+    exporter.wait_ready();
+    exporter.wait_sweeps(3);
+    assert!(exporter.stop().success());
+    let export = ["history", "export", "--file", history.to_str().unwrap()];
+    for format in ["csv", "jsonl", "openmetrics"] {
+        let args = [&export[..], &["--format", format]].concat();
+        let piped = offline(folder.path(), &args).stdout;
+        assert_eq!(piped.contains(HOSTILE), format != "jsonl", "{piped:.2000}");
+        let mut command = Command::new(program());
+        command.args(&args);
+        let mut master = attach(&mut command);
+        let mut running = Running::spawn("history", &mut command);
+        drop(command);
+        let mut shown = Vec::new();
+        // It ends with an error once the terminal has no user.
+        let _ = master.read_to_end(&mut shown);
+        assert!(running.wait_at_most(LIMIT).unwrap().success());
+        let shown = String::from_utf8(shown).unwrap();
+        let name = if format == "jsonl" { "\\u202ex\\u200by" } else { "\u{fffd}x\u{200b}y" };
+        assert!(shown.contains(name) && !shown.contains(is_obeyed), "{format}: {shown:.2000}");
     }
 }

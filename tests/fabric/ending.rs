@@ -12,9 +12,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rig::child::{Running, read_lossy};
+use rig::pty::attach;
 use rig::{Ibsim, Proxy, program, topology, wait_until};
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// How long a command may take to end. On an idle machine it is less than a second; here ten tests run at a time.
 const ENDS: Duration = Duration::from_secs(5);
@@ -209,17 +209,10 @@ fn demo_ends_at_a_signal_also_while_it_responds() {
     }
 }
 
-/// A command on a terminal that is not that of its session, as below a supervisor; with the other side of the terminal.
 fn on_terminal(args: &[&str], dir: &Path) -> (Running, File) {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
     let mut command = command(args, dir);
-    command.stdin(terminal()).stdout(terminal()).stderr(terminal());
-    (Running::spawn(args[0], &mut command), File::from(master))
+    let master = attach(&mut command);
+    (Running::spawn(args[0], &mut command), master)
 }
 
 #[test]

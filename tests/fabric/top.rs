@@ -3,15 +3,13 @@
 
 use test_rig as rig;
 
-use std::fs::File;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use rig::child::Running;
-use rig::pty::OnTerminal;
+use rig::pty::{OnTerminal, attach};
 use rig::{Exporter, program};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 const UP: &str = "\x1b[A";
 const DOWN: &str = "\x1b[B";
@@ -168,19 +166,12 @@ fn without_a_terminal_or_an_exporter_it_ends_with_an_error() {
 #[test]
 fn it_ends_when_its_terminal_is_gone() {
     let exporter = demo();
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
     let url = format!("http://{}", exporter.address());
     let mut command = Command::new(program());
     command.args(["top", "--refresh=1s", "--url", &url]).env("TERM", "xterm-256color");
-    command.stdin(terminal()).stdout(terminal()).stderr(terminal());
+    let mut master = attach(&mut command);
     let mut top = Running::spawn("top", &mut command);
     drop(command);
-    let mut master = File::from(master);
     let (mut shown, mut bytes) = (String::new(), [0; 4096]);
     // The alternate screen.
     while !shown.contains("\x1b[?1049h") {

@@ -307,7 +307,7 @@ fn hostile_names_are_escaped() {
     let file = folder.path().join("history.db");
     let mut simulation = RecordedSimulation::new(STORY, &file);
     simulation.run_to(minutes(5));
-    let hostile = "=1,\"a\"\\\n; DROP\u{1F980}\r\n\tTABLE'x";
+    let hostile = "=1,\"a\"\\\n; DROP\u{1F980}\r\n\tTABLE'x\u{9b}\u{202e}";
     simulation.recorder.finish(wall(minutes(6)));
     drop(simulation);
     let db = rusqlite::Connection::open(&file).unwrap();
@@ -315,6 +315,12 @@ fn hostile_names_are_escaped() {
     db.execute("UPDATE events SET place = ?1, text = ?1", [hostile]).unwrap();
     drop(db);
     let reader = Reader::open(&file).unwrap();
+    let mut json = Vec::new();
+    export::counters(&reader, &ExportFilter::all(always()), TableFormat::JsonLines, &mut json)
+        .unwrap();
+    let json = String::from_utf8(json).unwrap();
+    // Invisible where it is written to a terminal.
+    assert!(json.contains("\\u009b\\u202e") && !json.contains(['\u{9b}', '\u{202e}']));
     let told = rows(&reader, TableFormat::JsonLines, false);
     assert!(told.iter().all(|row| row["node"].as_str().unwrap().starts_with(hostile)));
     assert!(!told.is_empty());

@@ -8,6 +8,8 @@
 
 use std::fmt::{Display, Write};
 
+use crate::unseen::is_format;
+
 /// Whether a cell that begins with it is a formula. Excel for Chinese and Japanese reads the fullwidth forms as ASCII;
 /// the small forms have the same compatibility mapping (NFKC).
 fn is_sign(char: char) -> bool {
@@ -23,11 +25,7 @@ fn is_separator(char: char) -> bool {
 /// Whether a spreadsheet may drop it at the beginning of a cell: blanks, what cannot be seen, and the quotes that a
 /// reader with other separators takes for those of the cell (`x;"=1+1"`).
 fn is_skipped(char: char) -> bool {
-    let is_unseen = matches!(
-        char,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    );
-    char == '"' || is_unseen || char.is_whitespace() || char.is_control()
+    char == '"' || is_format(char) || char.is_whitespace() || char.is_control()
 }
 
 /// Finds the signs with which a cell begins, one character after another.

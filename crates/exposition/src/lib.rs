@@ -5,6 +5,7 @@ mod document;
 mod family;
 mod parts;
 mod samples;
+pub mod unseen;
 
 pub use document::{Block, BlockWriter, Document, DocumentBody};
 pub use family::{Family, Labels, MetricType};

@@ -17,6 +17,29 @@ use super::pause;
 /// How long the screen may take to show what a test waits for.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// The name of a new terminal, and its other side.
+fn new_terminal() -> (String, File) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).expect("a pseudo-terminal");
+    grantpt(&master).expect("a terminal for this user");
+    unlockpt(&master).expect("a terminal that can be opened");
+    let name = ptsname(&master, Vec::new()).expect("the name of the terminal");
+    (name.into_string().expect("a path in UTF-8"), File::from(master))
+}
+
+fn open(path: &str) -> File {
+    File::options().read(true).write(true).open(path).expect("the terminal")
+}
+
+/// Has a command run on a terminal that is not that of its session, as below a supervisor: no SIGHUP tells that it is
+/// closed. Returns its other side.
+pub fn attach(command: &mut Command) -> File {
+    let (path, master) = new_terminal();
+    let terminal = || Stdio::from(open(&path));
+    command.stdin(terminal()).stdout(terminal()).stderr(terminal());
+    master
+}
+
 /// A program and its terminal.
 pub struct OnTerminal {
     running: Running,
@@ -29,14 +52,8 @@ pub struct OnTerminal {
 impl OnTerminal {
     /// Starts a program on a terminal of this size.
     pub fn spawn(program: &str, args: &[&str], rows: u16, columns: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
-        grantpt(&master).expect("a terminal for this user");
-        unlockpt(&master).expect("a terminal that can be opened");
-        let name = ptsname(&master, Vec::new()).expect("the name of the terminal");
-        let path = name.to_str().expect("a path in UTF-8").to_owned();
-        let open = || File::options().read(true).write(true).open(&path).expect("the terminal");
-        let terminal = open();
-        let master = File::from(master);
+        let (path, master) = new_terminal();
+        let terminal = open(&path);
         set_size(&master, rows, columns);
         // setsid makes it the controlling terminal, so that changes of its size are signalled.
         let mut command = Command::new("setsid");
@@ -46,7 +63,8 @@ impl OnTerminal {
             .args(args)
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR");
-        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        let stdio = || Stdio::from(open(&path));
+        command.stdin(stdio()).stdout(stdio()).stderr(stdio());
         let running = Running::spawn(program, &mut command);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let (mut output, shown) = (master.try_clone().expect("a descriptor"), Arc::clone(&screen));

@@ -1,7 +1,7 @@
 //! The commands that write what was recorded for other programs: `history export` and `dump`.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use fabric_history::{Reader, Source};
 use site_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};
+use super::super::terminal::PrintableWriter;
 use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
 
 /// The arguments of `history export`.
@@ -91,6 +92,10 @@ impl ExportArgs {
         let filter = self.filter(window, &reader)?;
         let began = Instant::now();
         let written = match &self.output {
+            None if std::io::stdout().is_terminal() => {
+                let out = PrintableWriter::new(std::io::stdout());
+                self.write(format, &reader, &filter, out)
+            }
             None => self.write(format, &reader, &filter, std::io::stdout()),
             Some(file) => File::create(file)
                 .map_err(ExportError::from)

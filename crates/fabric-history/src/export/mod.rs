@@ -21,6 +21,7 @@ use crate::file::walk::reading_times;
 use crate::model::{Event, Port, Window, text, time};
 use crate::source::EventFilter;
 use exposition::csv::Line;
+use exposition::unseen;
 use ib_fabric::topology::End;
 use ib_mad::{Counter, Guid, PortNumber};
 
@@ -111,7 +112,8 @@ impl<W: Write> TableWriter<W> {
                 out.write_all(line.end().as_bytes())?;
             }
             TableWriter::JsonLines(out) => {
-                serde_json::to_writer(&mut *out, row).map_err(io::Error::from)?;
+                let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Escaped);
+                row.serialize(&mut serializer).map_err(io::Error::from)?;
                 out.write_all(b"\n")?;
             }
         }
@@ -123,6 +125,19 @@ impl<W: Write> TableWriter<W> {
             TableWriter::Csv(out, _) => out.flush(),
             TableWriter::JsonLines(out) => out.flush(),
         }
+    }
+}
+
+/// JSON in which characters are escaped that are not shown as they are.
+struct Escaped;
+
+impl serde_json::ser::Formatter for Escaped {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        out.write_all(unseen::json(fragment).as_bytes())
     }
 }
 
