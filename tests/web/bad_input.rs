@@ -400,6 +400,31 @@ fn hostile_requests_are_refused() {
     assert!(exporter.stop().success());
 }
 
+#[test]
+fn parts_of_a_request_in_an_error_cannot_control_the_terminal() {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    let hostile = "%1B%5B2J%C2%9B31m%E2%80%AE%0D%0Ax";
+    for path in [
+        format!("/api/v1/links?{hostile}=1"),
+        format!("/api/v1/links?fabric={hostile}"),
+        format!("/api/v1/history/events?kind={hostile}"),
+        format!("/api/v1/nodes/{hostile}"),
+        format!("/api/v1/{hostile}"),
+        format!("/metrics?shard={hostile}"),
+        format!("/metrics?collect[]={hostile}"),
+        format!("/{hostile}"),
+    ] {
+        let answer = exporter.get(&path, &[]);
+        let text = answer.text();
+        assert!(matches!(answer.status, 400 | 404), "{path}: {} {text}", answer.status);
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+        let is_obeyed = |char: char| char.is_control() && char != '\n' || char == '\u{202e}';
+        assert!(!text.contains(is_obeyed), "{path}: {text:?}");
+    }
+    assert!(exporter.stop().success());
+}
+
 /// Requests each of these from a demo after its first sweep; each has to be refused with this line.
 fn refusals(cases: &[(&str, u16, &str)]) {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);

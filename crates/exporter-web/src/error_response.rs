@@ -5,10 +5,17 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use exposition::unseen;
 
-/// A response with this status and the problem in one line.
+/// A response with this status and the problem in one line. Parts of the request may be in it, and whoever reads it may do
+/// so on a terminal.
 pub fn error_response(status: StatusCode, problem: &str) -> Response {
-    (status, format!("{}\n", problem.replace('\n', " "))).into_response()
+    (status, one_line(problem)).into_response()
+}
+
+fn one_line(problem: &str) -> String {
+    let shown = |char| if char == '\n' { ' ' } else { unseen::printable(char) };
+    problem.chars().map(shown).chain(['\n']).collect()
 }
 
 /// 400: the request is wrong.
@@ -56,6 +63,13 @@ fn is_host(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_one_line_without_characters_that_a_terminal_obeys() {
+        let problem = "no node \u{1b}[2J\u{9b}31m\u{202e}\r\nä";
+        let line = "no node \u{fffd}[2J\u{fffd}31m\u{fffd}\u{fffd} ä\n";
+        assert_eq!(one_line(problem), line);
+    }
 
     #[test]
     fn exactly_one_valid_host_header() {

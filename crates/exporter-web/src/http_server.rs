@@ -150,7 +150,8 @@ async fn is_plain_http(stream: &TcpStream) -> bool {
 async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
     // The request is read, usually all of it: a close with unread bytes is a reset and drops the response.
     let _ = stream.try_read(&mut [0; 4096]);
-    let answer = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nthis port requires HTTPS: use https://\n";
+    let answer = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\
+        X-Content-Type-Options: nosniff\r\n\r\nthis port requires HTTPS: use https://\n";
     stream.write_all(answer).await?;
     stream.shutdown().await?;
     Ok(())

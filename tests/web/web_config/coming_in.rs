@@ -316,7 +316,9 @@ fn http_1_1_is_spoken_whatever_the_file_says_of_http_2() {
         let warning = "http_server_config.http2: HTTP/2 is not supported";
         assert_eq!(exporter.log().matches(warning).count(), warnings, "{}", exporter.log());
         let plain = format!("http://{}/metrics", exporter.address());
-        assert!(curl(&site, &plain, &[]).contains("this port requires HTTPS"));
+        let refused = curl(&site, &plain, &["-i", "--http0.9"]);
+        assert!(refused.contains("this port requires HTTPS"), "{refused}");
+        assert!(refused.contains("\r\nX-Content-Type-Options: nosniff\r\n"), "{refused}");
     }
 }
 
