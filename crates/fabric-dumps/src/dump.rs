@@ -11,11 +11,15 @@ use ib_fabric::topology::End;
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
 
-use crate::Format;
 use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
+use crate::{Format, ibnetdiscover};
 
 /// The largest file: `*.db_csv` has some 2 KB per port, so this is a fabric of 500,000 ports.
 const LARGEST: u64 = 1 << 30;
+
+/// The most nodes: a subnet has 49,151 unicast LIDs (IBA 4.1.3), and each node needs one. A node takes some 10 kB until it
+/// is evaluated, and in a dense format 100 bytes of its file.
+const MOST_NODES: usize = 100_000;
 
 /// Files of one folder whose times differ by more belong to different dumps.
 const SAME_RUN: Duration = Duration::from_secs(3600);
@@ -173,7 +177,16 @@ fn parse(path: &Path, text: &str, modified: SystemTime) -> Result<Option<Source>
     let invalid = |problem: String| {
         DumpError::invalid(path, format!("{problem} (format {})", format.label()))
     };
+    let too_many = || invalid(format!("contains more than {MOST_NODES} nodes"));
+    // Before memory is needed for all of them.
+    let is_node = |line: &&str| ibnetdiscover::node_line(line).is_some();
+    if format == Format::IbNetDiscover && text.lines().filter(is_node).nth(MOST_NODES).is_some() {
+        return Err(too_many());
+    }
     let contents = format.parse(text).map_err(|problem| invalid(problem.to_string()))?;
+    if contents.nodes.len() > MOST_NODES {
+        return Err(too_many());
+    }
     if contents.is_empty() {
         return Err(invalid("contains no nodes and no ports".into()));
     }

@@ -167,6 +167,20 @@ fn damaged_dump_is_one_line_with_its_place() {
 }
 
 #[test]
+fn more_nodes_than_a_subnet_can_have_are_refused() {
+    let net = |nodes: u64| {
+        let node = |id| format!("Switch\t1 \"S-{id:016x}\"\t# \"s\" enhanced port 0 lid 1 lmc 0\n");
+        (1..=nodes).map(node).collect::<String>()
+    };
+    let list = (1..=100_001).map(|id| format!("SW 1 1 0x{id:016x} 1x SDR 's'\n"));
+    for text in [net(100_001), list.collect()] {
+        let error = from_texts(&[&text]).unwrap_err().to_string();
+        assert!(error.contains("contains more than 100000 nodes"), "{error}");
+    }
+    assert_eq!(from_texts(&[&net(100_000)]).unwrap()[0].nodes.len(), 100_000);
+}
+
+#[test]
 fn every_prefix_is_read_or_refused() {
     for format in Format::ALL {
         let name = match format {
