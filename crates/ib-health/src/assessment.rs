@@ -1,10 +1,11 @@
 //! What the evaluation of a sweep returns: immutable, beside the snapshot of totals.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ib_fabric::PortIndex;
 use ib_fabric::topology::Link;
+use ib_fabric::{NodeIndex, PortIndex};
 use ib_mad::counter::COUNT;
 use ib_mad::reading::CounterSet;
 use ib_mad::{Counter, Moment};
@@ -24,6 +25,8 @@ pub struct Assessment {
     pub links: Vec<LinkAssessment>,
     /// Where the fabric is congested, the largest region first.
     pub regions: Vec<Region>,
+    /// The nodes that are down, missing or unresponsive, and the beginning of the first sweep that found them so.
+    pub nodes_down: BTreeMap<NodeIndex, Moment>,
 }
 
 /// The assessment of a port.

@@ -1,17 +1,17 @@
 //! The evaluation of one fabric: turns each sweep's snapshot into totals and an assessment.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{Link, LinkId};
-use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::PortEvent;
 use ib_mad::port_state::{physical, state};
 use ib_mad::reading::Raw;
-use ib_mad::{Counter, Moment};
+use ib_mad::{Counter, Guid, Moment};
 
 use super::assessment::{Assessment, Flow, LinkAssessment, PortAssessment};
 use super::bit_errors::{BitErrors, LimitTable};
@@ -46,6 +46,8 @@ pub struct LinkEvaluator {
     /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
     congestion: Congestion,
+    /// Since when nodes are down.
+    nodes_down: HashMap<Guid, Moment>,
 }
 
 impl LinkEvaluator {
@@ -86,6 +88,7 @@ impl LinkEvaluator {
             assessment.ports[port.0 as usize].role = Some(role);
         }
         assessment.regions = found.regions;
+        assessment.nodes_down = self.evaluate_nodes(&snapshot);
         self.evaluate_links(&snapshot, &mut assessment);
         (snapshot, assessment)
     }
@@ -242,6 +245,21 @@ impl LinkEvaluator {
                 found.held_wait = self.ports[port.0 as usize].held_wait(snapshot.ended);
             }
         }
+    }
+
+    fn evaluate_nodes(&mut self, snapshot: &Snapshot) -> BTreeMap<NodeIndex, Moment> {
+        let fabric = &snapshot.fabric;
+        let before = std::mem::take(&mut self.nodes_down);
+        let down = fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
+        let down: BTreeMap<NodeIndex, Moment> = down
+            .map(|node| {
+                let since = before.get(&fabric.node(node).identity.guid);
+                (node, since.copied().unwrap_or(snapshot.began))
+            })
+            .collect();
+        let by_guid = down.iter().map(|(node, since)| (fabric.node(*node).identity.guid, *since));
+        self.nodes_down = by_guid.collect();
+        down
     }
 
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {

@@ -8,13 +8,13 @@ use crate::verdict::Repair;
 use crate::{Reason, Verdict, evidence};
 use ib_fabric::hardware::ReadAt;
 use ib_fabric::testing::{end, fabric, found};
+use ib_mad::Reading;
 use ib_mad::node::PortRole;
 use ib_mad::port_event::PortEventKind;
 use ib_mad::port_state::PortStatus;
 use ib_mad::port_state::testing::up;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::register::{LANES, Module, monitor};
-use ib_mad::{Guid, Reading};
 
 /// Switch 1 with host 2 at its port 1.
 fn pair(connected: bool) -> Arc<Fabric> {
@@ -178,6 +178,24 @@ fn polling() -> PortStatus {
         speed: None,
         ..up(1)
     }
+}
+
+#[test]
+fn node_is_down_since_the_first_sweep_without_it() {
+    let mut link = Scenario::new();
+    assert!(link.evaluated().1.nodes_down.is_empty());
+    link.silent = true;
+    let since = link.evaluated().0.began;
+    link.sweeps(3);
+    // Another discovery that does not find the link: the nodes are the same ones.
+    link.fabric = pair(false);
+    let down = link.evaluated().1.nodes_down;
+    assert_eq!(down.into_values().collect::<Vec<_>>(), [since; 2]);
+    link.silent = false;
+    assert!(link.evaluated().1.nodes_down.is_empty());
+    link.silent = true;
+    let (snapshot, again) = link.evaluated();
+    assert_eq!(again.nodes_down.into_values().next(), Some(snapshot.began));
 }
 
 #[test]

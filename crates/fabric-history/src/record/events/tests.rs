@@ -50,7 +50,7 @@ impl Simulation {
         let assessment = Assessment {
             ports: vec![PortAssessment::default(); fabric.ports.len()],
             links: fabric.links().map(link).collect(),
-            regions: Vec::new(),
+            ..Assessment::default()
         };
         let snapshot = Some(Arc::new(Snapshot::blank(fabric, anchor)));
         let observation = Observation { snapshot, assessment, ..Observation::default() };
