@@ -20,6 +20,7 @@ use ib_mad::reading::CounterSet;
 use ib_mad::register::text;
 use ib_mad::{Counter, Moment, Reading};
 
+use super::condition::condition;
 use super::model::{
     BitErrors, End, FabricLinks, Label, Learning, Link, LinkPlace, LinkReason, Links, Severity,
     SuggestedRepair, Verdicts, WindowErrors,
@@ -188,6 +189,7 @@ fn build<'a, L>(
         FabricLinks {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
+            condition: condition(observation),
             verdicts,
             links: collect(rows),
         }

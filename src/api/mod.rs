@@ -1,6 +1,7 @@
 //! The JSON API below `/api/v1`: its routes and their query parameters.
 
 pub mod address;
+pub mod condition;
 pub mod history_service;
 pub mod learning;
 pub mod links;
@@ -63,6 +64,8 @@ pub struct Filter {
     pub reason: Option<Reason>,
     /// Only links that run at this speed.
     pub speed: Option<Speed>,
+    /// Only nodes that are down.
+    pub down: bool,
     /// How many to list.
     pub limit: Option<usize>,
 }
@@ -85,6 +88,7 @@ impl Filter {
             fabric: query.optional("fabric")?.map(str::to_owned),
             node: query.optional("node")?.map(str::to_owned),
             suspect: query.flag("suspect")?,
+            down: query.flag("down")?,
             kind,
             q: q.to_owned(),
             name: query.optional("name")?.unwrap_or_default().to_owned(),
@@ -148,7 +152,7 @@ static ROUTES: [Route; 10] = [
     ("/api/v1/modules", &["fabric", "node"], |board, filter, _| {
         json(&ports::modules(&board.fabrics, filter))
     }),
-    ("/api/v1/nodes", &["fabric", "node", "kind"], |board, filter, _| {
+    ("/api/v1/nodes", &["fabric", "node", "kind", "down"], |board, filter, _| {
         json(&ports::nodes(&board.fabrics, filter))
     }),
     ("/api/v1/nodes/{guid}", &["fabric"], node),

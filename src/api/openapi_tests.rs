@@ -40,6 +40,11 @@ fn parameter(key: &str, path: &str) -> Value {
             json!({"type": "boolean"}),
             false,
         ),
+        "down" => (
+            "Only nodes that are down: missing or unresponsive.",
+            json!({"type": "boolean"}),
+            false,
+        ),
         "id" => {
             ("The id of the link, such as 0x00aa000000000001:5-0x00aa000000000002:1.", text, true)
         }

@@ -16,10 +16,11 @@ use ib_mad::{Guid, device, port_state, register};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Netdev as HostNetdev, Port as HostPort, Sensor};
 
+use super::condition::{DownNodes, condition};
 use super::links::{FabricView, LinkRow, names, ranked, rfc3339};
 use super::model::{
     Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, MissingDevice,
-    Netdev, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
+    Netdev, NodeCount, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
 use super::ports::{self, KINDS, measured_at, name};
 use super::{Fabrics, Filter, traffic};
@@ -40,6 +41,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     let unswept = Fabric {
         fabric: observation.fabric.clone(),
         interval_seconds: observation.interval.as_secs_f64(),
+        condition: condition(observation),
         ..Fabric::default()
     };
     let Some(view) = FabricView::new(observation) else { return unswept };
@@ -58,16 +60,12 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     }
     let suspect = Filter { verdicts: vec![Verdict::Bad, Verdict::Watch], ..Filter::default() };
     let worst = ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED);
-    let nodes_down = snapshot.fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
-    let nodes_down = nodes_down.take(MAX_LISTED).map(|node| {
-        let node = snapshot.fabric.node(node);
-        NodeName { guid: node.identity.guid.to_string(), node: node.name.clone() }
-    });
+    let down = DownNodes::find(view);
     let regions = assessment.regions.iter().take(MAX_LISTED);
     Fabric {
         sweep: Some(sweep(observation, view)),
         nodes: nodes(snapshot),
-        nodes_down: nodes_down.collect(),
+        nodes_down: down.iter().take(MAX_LISTED).map(|node| node.model(view)).collect(),
         verdicts,
         reasons: reason_counts(reasons),
         worst_links: worst.1.iter().map(LinkRow::link).collect(),
@@ -107,15 +105,15 @@ fn firmware_differences(snapshot: &Snapshot) -> Vec<FirmwareDifference> {
 }
 
 fn reason_counts(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<ReasonCount> {
-    let counts = reasons.into_iter().map(|((reason, verdict), links)| ReasonCount {
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|((_, verdict), links)| (Reverse(*verdict), Reverse(*links)));
+    let count = |((reason, verdict), links): ((Reason, Verdict), usize)| ReasonCount {
         reason: reason.label().into(),
         description: reason.help().into(),
         verdict: verdict.label().into(),
         links,
-    });
-    let mut counts: Vec<ReasonCount> = counts.collect();
-    counts.sort_by_key(|it| Reverse(it.links));
-    counts
+    };
+    reasons.into_iter().map(count).collect()
 }
 
 fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
@@ -276,6 +274,19 @@ mod tests {
     use ib_health::congestion::Level;
     use ib_health::testing::{fine, port, snapshot};
     use rdma_host::testing::{port as host_port, snapshot as host_snapshot};
+
+    #[test]
+    fn reasons_are_listed_by_severity_then_by_number() {
+        let counts = [
+            ((Reason::InsufficientData, Verdict::Unknown), 32),
+            ((Reason::Width, Verdict::Watch), 2),
+            ((Reason::Down, Verdict::Bad), 1),
+            ((Reason::BitErrors, Verdict::Bad), 3),
+        ];
+        let listed = reason_counts(counts.into());
+        let listed: Vec<_> = listed.iter().map(|it| (&*it.verdict, it.links)).collect();
+        assert_eq!(listed, [("bad", 3), ("bad", 1), ("watch", 2), ("unknown", 32)]);
+    }
 
     #[test]
     fn overview_lists_fabrics_and_host_devices() {

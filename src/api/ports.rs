@@ -13,6 +13,7 @@ use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::register::{self, monitor, text};
 use ib_mad::{Counter, Guid, Reading, device};
 
+use super::condition::{DownNode, DownNodes, condition, name as node_name};
 use super::links::{FabricView, LinkRow, bit_errors, names, wait_ratio, worst_first};
 use super::model::{
     Congestion, FabricModules, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Modules, Node,
@@ -32,6 +33,7 @@ pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
         FabricNodes {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
+            condition: condition(observation),
             nodes: rows.map(|row| row.node()).collect(),
         }
     });
@@ -109,7 +111,7 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
         Some(NodeDetail {
             fabric: view.name.to_owned(),
             swept_at: view.swept_at(),
-            node: node(view, index, verdicts),
+            node: node(view, index, verdicts, DownNodes::find(view).get(index)),
             ports,
         })
     })
@@ -121,12 +123,13 @@ pub(crate) struct NodeRow<'a> {
     pub view: FabricView<'a>,
     pub index: NodeIndex,
     verdicts: Verdicts,
+    down: Option<DownNode>,
 }
 
 impl NodeRow<'_> {
     /// Its model.
     pub fn node(&self) -> Node {
-        node(self.view, self.index, self.verdicts)
+        node(self.view, self.index, self.verdicts, self.down.as_ref())
     }
 }
 
@@ -135,6 +138,7 @@ fn selected_nodes(view: FabricView<'_>, filter: &Filter) -> impl Iterator<Item =
     fabric.node_indexes().filter(move |index| {
         let node = fabric.node(*index);
         filter.kind.is_none_or(|kind| node.identity.kind.label() == kind)
+            && !(filter.down && view.snapshot.is_up(*index))
             && filter.node.as_ref().is_none_or(|name| node.is_called(name))
     })
 }
@@ -149,9 +153,10 @@ fn rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> impl Iterator<Item = No
             verdicts[node.0 as usize].add_link(&link);
         }
     }
+    let down = DownNodes::find(view);
     selected_nodes(view, filter).map(move |index| {
         let verdicts = verdicts[index.0 as usize];
-        NodeRow { view, index, verdicts }
+        NodeRow { view, index, verdicts, down: down.get(index).copied() }
     })
 }
 
@@ -171,7 +176,12 @@ pub(crate) fn node_rows<'a>(
     all
 }
 
-fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
+fn node(
+    view: FabricView<'_>,
+    index: NodeIndex,
+    verdicts: Verdicts,
+    down: Option<&DownNode>,
+) -> Node {
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let node = fabric.node(index);
     let identity = &node.identity;
@@ -196,6 +206,9 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
         port_count: identity.port_count,
         lid: fabric.ports_of(index).find_map(|port| fabric.lid_of(port)).map(|lid| lid.0),
         up: is_up,
+        down_since: down.and_then(|down| view.time(down.since?)),
+        behind: down.and_then(|down| down.behind).map(|by| node_name(view, by)),
+        nodes_behind: down.map_or(0, |down| down.nodes_behind),
         presence: presence.into(),
         last_found: view.time(node.last_found),
         tick: snapshot.ticks.get(index.0 as usize).copied().flatten(),

@@ -1,5 +1,7 @@
 //! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or port in any spelling.
 
+use std::collections::HashMap;
+
 use crate::api::address;
 use fabric_observation::SharedState;
 use ib_fabric::reference::Reference;
@@ -9,8 +11,9 @@ use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::label::{NaturalPart, natural_key};
 
-use super::links::FabricView;
-use super::model::{Hit, Search};
+use super::condition::DownNodes;
+use super::links::{FabricView, LinkRow};
+use super::model::{CUT_OFF, DOWN, Hit, LEARNING, Label, Search, Verdicts};
 use super::overview;
 
 /// The most hits of a response.
@@ -38,7 +41,16 @@ impl Match {
 }
 
 /// A match in a fabric and its place in the order: the better match first, then by name, fabric, GUID and port.
-type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, End), Hit);
+type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, End), Found<'a>);
+
+/// A match before its model is built: only the best ones get one.
+struct Found<'a> {
+    view: FabricView<'a>,
+    quality: Match,
+    matched: &'static str,
+    node: NodeIndex,
+    port: Option<PortIndex>,
+}
 
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
 pub fn search(board: &SharedState, text: &str) -> Search {
@@ -54,13 +66,56 @@ pub fn search(board: &SharedState, text: &str) -> Search {
     let devices = devices(board, &terms);
     result.found = in_fabrics.len() + devices.len();
     in_fabrics.sort_by(|(place, _), (other, _)| place.cmp(other));
-    let in_fabrics = in_fabrics.into_iter().take(MAX_HITS);
-    let mut hits: Vec<(Match, Hit)> = in_fabrics.map(|(place, hit)| (place.0, hit)).collect();
+    let mut states: HashMap<&str, States<'_>> = HashMap::new();
+    let in_fabrics = in_fabrics.into_iter().take(MAX_HITS).map(|(place, found)| {
+        let view = found.view;
+        let states = states.entry(view.name).or_insert_with(|| States::new(view));
+        let state = states.of(found.node, found.port);
+        (place.0, Hit { state, ..found.hit() })
+    });
+    let mut hits: Vec<(Match, Hit)> = in_fabrics.collect();
     hits.extend(devices);
     // A stable sort: the hits of fabrics come first among equals.
     hits.sort_by_key(|(quality, _)| *quality);
     result.hits = hits.into_iter().take(MAX_HITS).map(|(_, hit)| hit).collect();
     result
+}
+
+/// The states of the nodes and links of a fabric.
+struct States<'a> {
+    down: DownNodes,
+    /// Of the links of each node.
+    verdicts: Vec<Verdicts>,
+    links: HashMap<PortIndex, LinkRow<'a>>,
+}
+
+impl<'a> States<'a> {
+    fn new(view: FabricView<'a>) -> Self {
+        let fabric = &view.snapshot.fabric;
+        let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
+        let mut links = HashMap::new();
+        for link in view.links() {
+            for port in link.ports() {
+                verdicts[fabric.port(port).node.0 as usize].add_link(&link);
+                links.insert(port, link);
+            }
+        }
+        States { down: DownNodes::find(view), verdicts, links }
+    }
+
+    /// The state of a node, or of the link at one of its ports.
+    fn of(&self, node: NodeIndex, port: Option<PortIndex>) -> Option<Label> {
+        let state = match (self.down.get(node), port) {
+            (Some(down), _) if down.behind.is_some() => CUT_OFF,
+            (Some(_), _) => DOWN,
+            (None, None) => self.verdicts[node.0 as usize].worst_shown()?,
+            (None, Some(port)) => {
+                let link = self.links.get(&port)?;
+                if link.learning().is_some() { LEARNING } else { link.verdict().label() }
+            }
+        };
+        Some(state.into())
+    }
 }
 
 fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<FabricHit<'a>>) {
@@ -70,7 +125,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
         let node = fabric.node(index);
         let number = port.map_or(0, |port| fabric.port(port).number);
         let place = (quality, natural_key(&node.name), view.name, (node.identity.guid, number));
-        hits.push((place, hit(view, quality, matched, index, port)));
+        hits.push((place, Found { view, quality, matched, node: index, port }));
     };
     if let Some(LinkId(a, b)) = terms.link
         && let Some((a, b)) = fabric.find(a).zip(fabric.find(b))
@@ -130,42 +185,40 @@ fn is_prefix_of(guid: Guid, text: &str) -> bool {
     text.len() > 4 && text.starts_with("0x") && guid.to_string().starts_with(text)
 }
 
-/// The model of a match: a node, or one of its ports, or the link at that port.
-fn hit(
-    FabricView { name, snapshot, .. }: FabricView<'_>,
-    quality: Match,
-    matched: &'static str,
-    node: NodeIndex,
-    port: Option<PortIndex>,
-) -> Hit {
-    let fabric = &snapshot.fabric;
-    let of_node = fabric.node(node);
-    let guid = of_node.identity.guid;
-    let port_label = |port| evidence::port_label(snapshot, port);
-    let (kind, label, id, page) = match port {
-        None => ("node", of_node.name.clone(), guid.to_string(), address::node(name, guid)),
-        Some(port) if matched == "link" => {
-            let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
-            let link = LinkId::between(fabric.end(port), fabric.end(peer));
-            let label = format!("{} – {}", port_label(port), port_label(peer));
-            ("link", label, link.to_string(), address::link(name, link))
+impl Found<'_> {
+    /// The model of a match without its state: a node, or one of its ports, or the link at that port.
+    fn hit(&self) -> Hit {
+        let Found { view: FabricView { name, snapshot, .. }, quality, matched, node, port } = *self;
+        let fabric = &snapshot.fabric;
+        let of_node = fabric.node(node);
+        let guid = of_node.identity.guid;
+        let port_label = |port| evidence::port_label(snapshot, port);
+        let (kind, label, id, page) = match port {
+            None => ("node", of_node.name.clone(), guid.to_string(), address::node(name, guid)),
+            Some(port) if matched == "link" => {
+                let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
+                let link = LinkId::between(fabric.end(port), fabric.end(peer));
+                let label = format!("{} – {}", port_label(port), port_label(peer));
+                ("link", label, link.to_string(), address::link(name, link))
+            }
+            Some(port) => {
+                let page = match fabric.link_id(port) {
+                    Some(link) => address::link(name, link),
+                    None => address::port_of_node(name, guid, fabric.port(port).number),
+                };
+                ("port", port_label(port), guid.to_string(), page)
+            }
+        };
+        Hit {
+            kind: kind.into(),
+            fabric: name.to_owned(),
+            name: label,
+            id,
+            matched: matched.into(),
+            quality: quality.label().into(),
+            state: None,
+            page,
         }
-        Some(port) => {
-            let page = match fabric.link_id(port) {
-                Some(link) => address::link(name, link),
-                None => address::port_of_node(name, guid, fabric.port(port).number),
-            };
-            ("port", port_label(port), guid.to_string(), page)
-        }
-    };
-    Hit {
-        kind: kind.into(),
-        fabric: name.to_owned(),
-        name: label,
-        id,
-        matched: matched.into(),
-        quality: quality.label().into(),
-        page,
     }
 }
 
@@ -191,6 +244,7 @@ fn devices(board: &SharedState, terms: &Reference) -> Vec<(Match, Hit)> {
             id: overview::guid_text(guid),
             matched: matched.into(),
             quality: quality.label().into(),
+            state: None,
             page: address::device(name),
         };
         Some((quality, hit))
@@ -286,6 +340,28 @@ mod tests {
         ] {
             assert_eq!(search(&board, nothing).found, 0, "{nothing}");
         }
+    }
+
+    #[test]
+    fn hits_have_the_state_of_the_node_or_link() {
+        let states = |silent: &[u64]| {
+            let mut board = board();
+            let seen =
+                Arc::make_mut(board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap());
+            seen.assessment = ib_health::testing::fine(seen.snapshot.as_ref().unwrap());
+            seen.assessment.links[0].verdict = ib_health::Verdict::Bad;
+            let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+            for (node, silence) in snapshot.fabric.nodes.iter().zip(&mut snapshot.silent) {
+                *silence = silent.contains(&node.identity.guid.0);
+            }
+            let first = |text: &str| search(&board, text).hits[0].state.clone().unwrap_or_default();
+            ["leaf", "host-a", "host-b", "leaf[1]", "leaf[3]", "mlx5"]
+                .map(first)
+                .map(|it| it.to_string())
+        };
+        assert_eq!(states(&[]), ["bad", "bad", "ok", "bad", "", ""]);
+        let [leaf, a, b, ..] = states(&[1, 2]);
+        assert_eq!([&*leaf, &*a, &*b], ["down", "cut_off", "ok"]);
     }
 
     #[test]

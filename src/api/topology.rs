@@ -11,6 +11,7 @@ use ib_health::{Verdict, evidence};
 use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
+use super::condition::{DownNodes, name};
 use super::links::{FabricView, LinkRow, wait_ratio};
 use super::model::{Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topology, Verdicts};
 
@@ -24,6 +25,12 @@ pub fn topology(observation: &Observation) -> Topology {
     };
     let fabric = &*view.snapshot.fabric;
     let (nodes, mut switches): (Vec<_>, Vec<_>) = ordered_switches(view.snapshot).unzip();
+    let down = DownNodes::find(view);
+    for (node, switch) in nodes.iter().zip(&mut switches) {
+        let Some(down) = down.get(*node) else { continue };
+        switch.down_since = down.since.and_then(|since| view.time(since));
+        switch.behind = down.behind.map(|by| name(view, by));
+    }
     let places = places(nodes.into_iter());
     let mut to_hosts = vec![LinkGroup::default(); switches.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup<'_>> = BTreeMap::new();
@@ -32,8 +39,14 @@ pub fn topology(observation: &Observation) -> Topology {
         let [near, far] = link.ports().map(|port| fabric.port(port).node);
         let group = match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
-            (Some(&switch), None) if is_host(fabric, far) => &mut to_hosts[switch],
-            (None, Some(&switch)) if is_host(fabric, near) => &mut to_hosts[switch],
+            (Some(&switch), None) if is_host(fabric, far) => {
+                switches[switch].hosts_down += usize::from(down.get(far).is_some());
+                &mut to_hosts[switch]
+            }
+            (None, Some(&switch)) if is_host(fabric, near) => {
+                switches[switch].hosts_down += usize::from(down.get(near).is_some());
+                &mut to_hosts[switch]
+            }
             (None, None) => {
                 switchless.push(switchless_pair(&link));
                 continue;

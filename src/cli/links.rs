@@ -262,7 +262,7 @@ fn counts_of(end: &End) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{FabricLinks, LinkReason, WindowErrors};
+    use crate::api::model::{Condition, FabricLinks, LinkReason, WindowErrors};
     use crate::cli::Cli;
     use crate::cli::table::Style;
     use clap::Parser;
@@ -281,7 +281,8 @@ mod tests {
             verdicts.add(link.verdict());
         }
         let (fabric, swept_at) = ("f".into(), Some("1970-01-01T00:00:00Z".into()));
-        Links { fabrics: vec![FabricLinks { fabric, swept_at, verdicts, links }] }
+        let condition = Condition::default();
+        Links { fabrics: vec![FabricLinks { fabric, swept_at, condition, verdicts, links }] }
     }
 
     #[test]

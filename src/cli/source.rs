@@ -325,11 +325,12 @@ pub fn is_at(places: &[Place], (guid, port): End) -> bool {
 
 /// The query parameters of a filter.
 fn pairs(filter: &Filter) -> Vec<(&'static str, String)> {
-    let suspect = filter.suspect.then(|| "true".to_owned());
+    let flag = |is_set: bool| is_set.then(|| "true".to_owned());
     let one = [
         ("fabric", filter.fabric.clone()),
         ("node", filter.node.clone()),
-        ("suspect", suspect),
+        ("suspect", flag(filter.suspect)),
+        ("down", flag(filter.down)),
         ("kind", filter.kind.map(str::to_owned)),
         ("q", Some(filter.q.clone()).filter(|text| !text.is_empty())),
         ("name", Some(filter.name.clone()).filter(|text| !text.is_empty())),

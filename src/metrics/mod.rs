@@ -26,6 +26,8 @@ use exposition::{Block, Document, Family, Part};
 use fabric_observation::SharedState;
 use fabric_observation::host::HostObservation;
 
+use crate::api::condition;
+use crate::api::model::Condition;
 use fabric::summary::{self, Summary};
 use process::Process;
 use progress::Progress;
@@ -74,6 +76,8 @@ pub struct Exposition {
     fabrics: Arc<RenderedFabrics>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
+    /// As the latest sweeps found them.
+    conditions: Arc<[Condition]>,
     took: Duration,
     /// Fabrics and host together, for the selections that were requested.
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
@@ -130,6 +134,10 @@ impl Exposition {
             Some(before) => Arc::clone(&before.summaries),
             None => board.fabrics.iter().filter_map(|it| Summary::new(it)).collect(),
         };
+        let conditions = match same {
+            Some(before) => Arc::clone(&before.conditions),
+            None => board.fabrics.iter().map(|it| condition::latest(it)).collect(),
+        };
         let fabrics = if let Some(before) = same {
             Arc::clone(&before.fabrics)
         } else {
@@ -158,6 +166,7 @@ impl Exposition {
             fabrics,
             host,
             summaries,
+            conditions,
             took,
             joined,
             shards,
@@ -260,9 +269,10 @@ impl Exposition {
         problem.or_else(|| self.progress.standstill(&self.board, now))
     }
 
-    /// How many links are bad, by the sweeps that are recent at a time; `None` if none is.
-    pub fn bad_links(&self, now: SystemTime) -> Option<u64> {
-        self.summaries.iter().filter_map(|summary| summary.bad_links(now)).reduce(|a, b| a + b)
+    /// The conditions of the fabrics at a time, by which the latest sweep is recent or not.
+    pub fn conditions(&self, now: SystemTime) -> impl Iterator<Item = Condition> + '_ {
+        let fabrics = self.board.fabrics.iter().zip(&*self.conditions);
+        fabrics.map(move |(observation, latest)| latest.clone().aged(observation, now))
     }
 
     /// The state snapshot that was rendered.

@@ -7,7 +7,8 @@ use maud::{Markup, html};
 
 use crate::api::Fabrics;
 use crate::api::model::{
-    BusyLink, Congestion, Flow, LEARNING, Learning, Link, Port, PortName, Verdicts,
+    BusyLink, CUT_OFF, Condition, Congestion, DOWN, Flow, LEARNING, Learning, Link, Node, Port,
+    PortName, Verdicts,
 };
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
@@ -22,6 +23,28 @@ use super::address;
 
 pub fn verdict(label: &str) -> Markup {
     html! { span class={ "verdict " (label) } { (Verdict::word(label)) } }
+}
+
+/// The headline of a condition, in its color.
+pub fn headline(condition: &Condition) -> Markup {
+    html! { span class={ "condition " (condition.verdict) } { (capitalized(&condition.headline)) } }
+}
+
+/// The state of a node or link: a node that is down is as bad as a bad link.
+pub fn state(label: &str) -> Markup {
+    match label {
+        DOWN | CUT_OFF => html! { span .verdict.bad { (label_text(label)) } },
+        label => verdict(label),
+    }
+}
+
+/// Since when a node is down, and behind which other one.
+pub fn down(clock: &LocalClock, fabric: &str, node: &Node) -> Markup {
+    html! {
+        @if let Some(at) = &node.down_since { " " span .quiet { (lasting(clock, at)) } }
+        @if let Some(by) = &node.behind { ", behind " (self::node(fabric, &by.guid, &by.node)) }
+        @if node.nodes_behind > 0 { ", " (plural(node.nodes_behind, "node")) " behind it" }
+    }
 }
 
 /// The verdict of a link, or that it is being learned.
@@ -133,9 +156,14 @@ pub fn label_text(label: &str) -> String {
 
 /// A message of the API as a sentence.
 pub fn sentence(message: &str) -> String {
-    let mut chars = message.chars();
+    capitalized(message) + "."
+}
+
+/// A text with a capital letter at its beginning.
+pub fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    format!("{}{}.", first.collect::<String>(), chars.as_str())
+    format!("{}{}", first.collect::<String>(), chars.as_str())
 }
 
 pub fn node_kind(label: &str) -> &str {

@@ -1,4 +1,4 @@
-//! What all pages have around their content: the headers, the title with the number of bad links, the icon, the
+//! What all pages have around their content: the headers, the title with what is down or bad, the icon, the
 //! navigation, and whether the browser loads them again.
 //!
 //! Without scripts, a page is loaded again by the header `Refresh`, which is the same as `<meta http-equiv>` and, like
@@ -13,11 +13,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use super::components::count;
 use super::{Live, Page, STYLE_ADDRESS, address};
+use crate::api::condition;
+use crate::api::model::Condition;
 use crate::metrics::Exposition;
 use crate::server::WebApp;
 use fabric_history::history_query::Pairs;
+use ib_health::Verdict;
 
 /// The name of the program, which is also that of the product.
 const PRODUCT: &str = env!("CARGO_PKG_NAME");
@@ -49,10 +51,11 @@ const NAVIGATION: [(&str, &str); 9] = [
     (address::HOST, "This host"),
 ];
 
-/// Two nodes and the link between them, in the color of the state: `?ok`, `?bad`, or gray.
+/// Two nodes and the link between them, in the color of the condition: `?ok`, `?watch`, `?bad`, or gray.
 pub(super) async fn icon(uri: Uri) -> impl IntoResponse {
     let color = match uri.query() {
         Some("bad") => "#c5352c",
+        Some("watch") => "#b87a00",
         Some("ok") => "#1f7a43",
         _ => "#6b7280",
     };
@@ -90,8 +93,8 @@ pub(crate) async fn frame(State(app): State<WebApp>, request: Request, next: Nex
     if let Some(seconds) = refresh.as_ref().and_then(|refresh| refresh.seconds) {
         headers.insert(header::REFRESH, seconds.into());
     }
-    let bad = exposition.bad_links(SystemTime::now());
-    let page = document(&page, bad, refresh.as_ref());
+    let conditions: Vec<Condition> = exposition.conditions(SystemTime::now()).collect();
+    let page = document(&page, &conditions, refresh.as_ref());
     *response.body_mut() = page.into_string().into();
     response
 }
@@ -136,19 +139,20 @@ impl Refresh {
     }
 }
 
-/// The title begins with what matters in a tab: the number of bad links.
-fn title(page: &Page, bad: Option<u64>) -> String {
-    let bad = bad.filter(|bad| *bad > 0).map(|bad| format!("{} bad", count(bad)));
+/// The title begins with what matters in a tab: what is down, and the number of bad links.
+fn title(page: &Page, conditions: &[Condition]) -> String {
+    let wrong = condition::short(conditions.iter());
     let name = Some(page.title.clone()).filter(|_| page.section != address::OVERVIEW);
-    let parts = bad.into_iter().chain(name).chain([PRODUCT.to_owned()]);
+    let parts = wrong.into_iter().chain(name).chain([PRODUCT.to_owned()]);
     parts.collect::<Vec<_>>().join(" - ")
 }
 
-fn document(page: &Page, bad: Option<u64>, refresh: Option<&Refresh>) -> Markup {
-    let state = match bad {
-        None => "",
-        Some(0) => "?ok",
-        Some(_) => "?bad",
+fn document(page: &Page, conditions: &[Condition], refresh: Option<&Refresh>) -> Markup {
+    let state = match conditions.iter().map(Condition::verdict).max() {
+        None | Some(Verdict::Unknown) => "",
+        Some(Verdict::Ok) => "?ok",
+        Some(Verdict::Watch) => "?watch",
+        Some(Verdict::Bad) => "?bad",
     };
     let icon = format!("{}{state}", address::ICON);
     html! {
@@ -157,7 +161,7 @@ fn document(page: &Page, bad: Option<u64>, refresh: Option<&Refresh>) -> Markup 
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title(page, bad)) }
+                title { (title(page, conditions)) }
                 link rel="stylesheet" href=(*STYLE_ADDRESS);
                 link rel="icon" type="image/svg+xml" href=(icon);
             }
@@ -195,6 +199,7 @@ fn document(page: &Page, bad: Option<u64>, refresh: Option<&Refresh>) -> Markup 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::model::Finding;
 
     fn refresh(live: Live, uri: &'static str) -> Option<(Option<u64>, String)> {
         let interval = Duration::from_secs(15);
@@ -226,15 +231,54 @@ mod tests {
         assert_eq!(slow.unwrap().seconds, Some(300));
     }
 
+    fn condition(findings: &[(&'static str, &'static str, usize)]) -> Condition {
+        let findings = findings.iter().map(|&(kind, verdict, count)| Finding {
+            kind: kind.into(),
+            verdict: verdict.into(),
+            count,
+            ..Finding::default()
+        });
+        let findings: Vec<Finding> = findings.collect();
+        let verdict = findings.first().map_or("ok".into(), |worst| worst.verdict.clone());
+        Condition { verdict, findings, ..Condition::default() }
+    }
+
     #[test]
-    fn title_begins_with_the_number_of_bad_links() {
+    fn title_begins_with_what_is_down_or_bad() {
         let page = |title, section| Page::new(title, section, html! {});
         let overview = page("Overview", address::OVERVIEW);
-        assert_eq!(title(&overview, Some(2)), "2 bad - fabric-exporter");
-        assert_eq!(title(&overview, Some(0)), "fabric-exporter");
-        // While nothing is known.
-        assert_eq!(title(&overview, None), "fabric-exporter");
+        let (switch, bad) = (("switches_down", "bad", 1), ("links", "bad", 1_200));
+        for (of, says) in [
+            (vec![condition(&[("links", "bad", 2)])], "2 bad - fabric-exporter"),
+            (vec![condition(&[])], "fabric-exporter"),
+            (
+                vec![condition(&[("links", "unknown", 9), ("learning", "unknown", 9)])],
+                "fabric-exporter",
+            ),
+            // Before the first sweep.
+            (vec![], "fabric-exporter"),
+            (vec![condition(&[switch, bad])], "1 switch down, 1,200 bad - fabric-exporter"),
+            (vec![condition(&[switch]), condition(&[switch])], "2 switches down - fabric-exporter"),
+            (vec![condition(&[("nodes_down", "watch", 1)])], "1 node down - fabric-exporter"),
+        ] {
+            assert_eq!(title(&overview, &of), says);
+        }
         let leaf = page("leaf-3", "");
-        assert_eq!(title(&leaf, Some(1200)), "1,200 bad - leaf-3 - fabric-exporter");
+        assert_eq!(title(&leaf, &[condition(&[bad])]), "1,200 bad - leaf-3 - fabric-exporter");
+    }
+
+    #[test]
+    fn icon_is_green_only_if_all_is_known_and_ok() {
+        let page = Page::new("Overview", address::OVERVIEW, html! {});
+        let icon = |of: &[Condition]| {
+            let text = document(&page, of, None).into_string();
+            let icon = text.split(address::ICON).nth(1).unwrap();
+            icon.split('"').next().unwrap().to_owned()
+        };
+        let [ok, unknown] = [condition(&[]), condition(&[("learning", "unknown", 9)])];
+        let [watch, bad] = ["watch", "bad"].map(|it| condition(&[("links", it, 1)]));
+        assert_eq!(icon(&[ok.clone(), ok.clone()]), "?ok");
+        assert_eq!((icon(&[]), icon(&[ok.clone(), unknown])), (String::new(), String::new()));
+        assert_eq!((&*icon(&[ok, watch.clone()]), &*icon(&[bad, watch])), ("?watch", "?bad"));
     }
 }

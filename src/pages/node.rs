@@ -169,6 +169,7 @@ fn gist(detail: &NodeDetail, grafana: Option<&str>) -> Markup {
                 ("hidden", false) => strong { "down: behind a node that does not respond" },
                 _ => strong { "down: missing from the fabric" },
             }
+            @if !node.up { (components::down(&clock_of(detail), &detail.fabric, node)) }
             @if let Some(worst) = node.verdicts.worst_shown() {
                 " · worst link " (components::verdict(worst))
             }
@@ -183,6 +184,12 @@ fn gist(detail: &NodeDetail, grafana: Option<&str>) -> Markup {
             }
         }
     }
+}
+
+/// The present, not before the sweep: a simulated clock may be ahead of ours.
+fn clock_of(detail: &NodeDetail) -> LocalClock {
+    let swept = detail.swept_at.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
+    LocalClock::now().not_before(swept.unwrap_or(std::time::SystemTime::UNIX_EPOCH))
 }
 
 fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {

@@ -90,12 +90,13 @@ fn page(
 fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
     html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
-            th scope="col" { "Fabric" }
+            th scope="col" { "Fabric" } th scope="col" { "Condition" }
             @for (it, _) in Verdicts::default().worst_first() { th .n scope="col" { (verdict(it.label())) } }
             th .n scope="col" { "Nodes" } th .n scope="col" { "Down" } th scope="col" { "Last sweep" }
         } }
         tbody { @for (place, it) in fabrics.iter().enumerate() { tr {
             th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
+            td { (components::headline(&it.condition)) }
             @for (_, number) in it.verdicts.worst_first() { td .n { (number) } }
             td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
             td .n { (it.nodes.iter().map(|of| of.down).sum::<usize>()) }
@@ -152,22 +153,19 @@ fn section(
 }
 
 fn health(it: &Fabric) -> Markup {
-    let Verdicts { bad, watch, unknown, learning, .. } = it.verdicts;
-    let all = it.verdicts.count();
+    let Verdicts { learning, .. } = it.verdicts;
     let list = |word: &str| {
         let word = if word == LEARNING { Verdict::Unknown.label() } else { word };
         address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)])
     };
+    // What neither the headline nor the counts of links say.
+    let worst = it.condition.verdict();
+    let others: Vec<_> = it.condition.beside_links().filter(|it| it.verdict() < worst).collect();
     html! { div .card .health {
-        p .lead { @match (bad, watch) {
-            // Unknown is not healthy.
-            _ if all == 0 => { span .verdict.unknown { "No links found" } },
-            _ if learning > 0 && unknown == all => { span .verdict.learning { "Learning" } },
-            _ if unknown == all => { span .verdict.unknown { "No verdicts yet" } },
-            (0, 0) => { span .verdict.ok { "No bad links" } },
-            (0, watch) => { span .verdict.watch { (plural(watch, "degraded link")) } },
-            (bad, _) => { span .verdict.bad { (plural(bad, "bad link")) } },
-        } @if all > 0 { " " span .of { @if unknown == all { "for " } @else { "of " } (plural(all, "link")) } } }
+        p .lead { (components::headline(&it.condition)) }
+        @if !others.is_empty() { p .quiet { "Also " @for (place, finding) in others.iter().enumerate() {
+            @if place > 0 { "; " } (finding.text)
+        } "." } }
         (bar(&it.verdicts))
         ul .verdicts { @for (word, number) in it.verdicts.shown() { @if word != LEARNING || number > 0 { li {
             a href=(list(word)) class=(word) {
@@ -180,9 +178,15 @@ fn health(it: &Fabric) -> Markup {
         // What only lacks time is said above.
         @let lacks_time = |reason: &str| learning > 0 && reason == Reason::InsufficientData.label();
         @let reasons: Vec<_> = it.reasons.iter().filter(|it| !lacks_time(&it.reason)).collect();
-        @if !reasons.is_empty() { ul .why { @for because in reasons.iter().take(MAX_REASONS) { li {
-            span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
-        } } } }
+        // A bad one is never left out.
+        @let bad = reasons.iter().filter(|it| it.verdict == Verdict::Bad.label()).count();
+        @let shown = reasons.len().min(MAX_REASONS.max(bad));
+        @if !reasons.is_empty() { ul .why {
+            @for because in &reasons[..shown] { li {
+                span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
+            } }
+            @if reasons.len() > shown { li .quiet { "and " (plural(reasons.len() - shown, "other reason")) } }
+        } }
     } }
 }
 
@@ -217,12 +221,17 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         } }
         @if it.nodes.is_empty() { p { strong { "No nodes found." } } }
         @else if down == 0 { p { "All up." } } @else {
-            p { strong { (count(down as u64)) " down" } ": "
-                @for (place, node) in it.nodes_down.iter().enumerate() {
-                    @if place > 0 { ", " }
+            p { strong { (count(down as u64)) " down" } }
+            ul .down {
+                @let alone: Vec<_> = it.nodes_down.iter().filter(|node| node.behind.is_none()).collect();
+                @for node in &alone { li {
                     (components::node(&it.fabric, &node.guid, &node.node))
-                }
-                @if down > it.nodes_down.len() { " and others" } "."
+                    @if let Some(at) = &node.since { " " span .quiet { (components::lasting(clock, at)) } }
+                    @if node.nodes_behind > 0 { ", " (plural(node.nodes_behind, "node")) " behind it" }
+                    @if node.maintenance { " " span .quiet { "(maintenance)" } }
+                } }
+                @let named: usize = alone.iter().map(|node| 1 + node.nodes_behind).sum();
+                @if down > named { li .quiet { "and " (plural(down - named, "other")) } }
             }
         }
         @if let Some(sweep) = &it.sweep { dl {
@@ -352,7 +361,8 @@ mod tests {
 
     use super::events::NoHistory;
     use super::*;
-    use fabric_observation::Observation;
+    use crate::api::model::ReasonCount;
+    use fabric_observation::{Collector, Observation};
     use ib_health::testing::{fine, snapshot};
 
     fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
@@ -362,7 +372,11 @@ mod tests {
             link.verdict = verdict;
         }
         let (fabric, snapshot) = (name.to_owned(), Some(snapshot.into()));
-        Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })
+        let mut seen = Observation { fabric, snapshot, assessment, ..Observation::default() };
+        for collector in Collector::ALL {
+            seen.stats.set_success(collector, true);
+        }
+        Arc::new(seen)
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Event>>) -> String {
@@ -402,19 +416,45 @@ mod tests {
     #[test]
     fn headline_has_the_worst_verdict() {
         let page = |verdicts| rendered(vec![swept("f", verdicts)], &Ok(vec![]));
-        for (verdicts, says) in [
-            ([Verdict::Ok; 2], "No bad links"),
-            ([Verdict::Ok, Verdict::Watch], "1 degraded link<"),
-            ([Verdict::Bad, Verdict::Watch], "1 bad link<"),
-            ([Verdict::Bad; 2], "2 bad links<"),
-            ([Verdict::Unknown, Verdict::Ok], "No bad links"),
-            // After a start, and while the device is missing.
-            ([Verdict::Unknown; 2], "No verdicts yet<"),
+        for (verdicts, class, says) in [
+            ([Verdict::Ok; 2], "ok", "All ok: 2 links, 3 nodes<"),
+            ([Verdict::Ok, Verdict::Watch], "watch", "1 degraded link<"),
+            ([Verdict::Bad, Verdict::Watch], "bad", "1 bad link<"),
+            ([Verdict::Bad; 2], "bad", "2 bad links<"),
+            ([Verdict::Unknown, Verdict::Ok], "unknown", "Unknown for 1 link<"),
+            ([Verdict::Unknown; 2], "unknown", "Unknown for 2 links<"),
         ] {
             let page = page(verdicts);
-            assert!(page.contains(says) && page.contains(" 2 links"), "{says}: {page}");
+            let lead = format!("<p class=\"lead\"><span class=\"condition {class}\">{says}");
+            assert!(page.contains(&lead), "{lead}: {page}");
         }
         assert!(!page([Verdict::Ok; 2]).contains("Worst links"));
+    }
+
+    #[test]
+    fn node_that_is_down_is_the_headline_although_all_links_are_ok() {
+        let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
+        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+        snapshot.silent.fill(true);
+        let page = rendered(vec![Arc::new(seen)], &Ok(vec![]));
+        let lead = "<span class=\"condition bad\">1 switch down (leaf), 2 HCAs behind it<";
+        assert!(page.contains(lead) && page.contains("2 nodes behind it"), "{page}");
+        assert!(!page.contains("host-a"), "it is behind the leaf: {page}");
+    }
+
+    #[test]
+    fn reasons_leave_out_no_bad_one() {
+        let reason = |verdict: &'static str, links| ReasonCount {
+            reason: "width".into(),
+            description: format!("because of {links}").into(),
+            verdict: verdict.into(),
+            links,
+        };
+        let mut reasons: Vec<ReasonCount> = (1..=5).map(|links| reason("bad", links)).collect();
+        reasons.push(reason("unknown", 32));
+        let page = health(&Fabric { reasons, ..Fabric::default() }).into_string();
+        assert!((1..=5).all(|links| page.contains(&format!("because of {links}<"))), "{page}");
+        assert!(!page.contains("because of 32") && page.contains("and 1 other reason"), "{page}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::api::history_service::QueryResult;
 use crate::api::model::{Hit, Search};
 use crate::server::WebApp;
 
-use super::components::{label_text, plural};
+use super::components::{self, label_text, plural};
 use super::{Page, QueryParams, address, not_swept, render};
 
 pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {
@@ -56,11 +56,12 @@ fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
 fn hits(hits: &[Hit]) -> Markup {
     html! { table .stack {
         thead { tr {
-            th scope="col" { "Type" } th scope="col" { "Name" } th scope="col" { "GUID or ID" } th scope="col" { "Fabric" } th scope="col" { "Match" }
+            th scope="col" { "Type" } th scope="col" { "Name" } th scope="col" { "State" } th scope="col" { "GUID or ID" } th scope="col" { "Fabric" } th scope="col" { "Match" }
         } }
         tbody { @for hit in hits { tr {
             td data-label="Type" { (hit.kind) }
             th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
+            td data-label="State" { @if let Some(state) = &hit.state { (components::state(state)) } }
             td data-label="GUID or ID" { code { (hit.id) } }
             td data-label="Fabric" { bdi { (hit.fabric) } }
             td .quiet data-label="Match" { (label_text(&hit.matched)) ", " (hit.quality) }

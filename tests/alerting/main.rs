@@ -5,6 +5,7 @@
 mod alert_delivery;
 mod alerts;
 mod compat;
+mod condition;
 mod dashboards;
 mod demo;
 mod shards;

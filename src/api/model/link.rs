@@ -10,7 +10,7 @@ use ib_health::Verdict;
 use ib_mad::counter::link_errors;
 use ib_mad::label;
 
-use super::{Label, Verdicts};
+use super::{Condition, Label, Verdicts};
 
 /// The links of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct FabricLinks<L = Vec<Link>> {
     pub fabric: String,
     /// When its latest sweep ended (RFC 3339); null before the first.
     pub swept_at: Option<String>,
+    /// The condition of the whole fabric.
+    #[serde(default)]
+    pub condition: Condition,
     /// Number of links by verdict, those included that the query does not select.
     pub verdicts: Verdicts,
     /// The links that the query selects.

@@ -11,6 +11,7 @@ macro_rules! models {
     )+ };
 }
 
+mod condition;
 mod link;
 mod node;
 
@@ -18,11 +19,17 @@ use std::borrow::Cow;
 
 use ib_health::Verdict;
 
+pub use condition::*;
 pub use link::*;
 pub use node::*;
 
 /// What pages call links that only lack time of observation. It is not a verdict.
 pub const LEARNING: &str = "learning";
+
+/// The state of a node that is down by itself, and of one that is down because another one cuts it off.
+pub const DOWN: &str = "down";
+/// See [`DOWN`].
+pub const CUT_OFF: &str = "cut_off";
 
 /// A value of a small enumeration; constants are borrowed.
 pub type Label = Cow<'static, str>;
@@ -65,6 +72,10 @@ models! {
         pub matched: Label,
         /// How well it matched: `exact`, `prefix` or `substring`.
         pub quality: Label,
+        /// Its state: of a node `down`, `cut_off` (down behind another node) or the worst verdict of its links; of a
+        /// port or link its verdict. `learning` if that is only not known yet. Null for a device or without a link.
+        #[serde(default)]
+        pub state: Option<Label>,
         /// The path of its page.
         pub page: String,
     }
@@ -86,15 +97,20 @@ models! {
         pub fabric: String,
         /// The configured sweep interval.
         pub interval_seconds: f64,
+        /// The condition: the worst of its nodes and links.
+        #[serde(default)]
+        pub condition: Condition,
         /// The latest sweep; null before the first one has ended.
         pub sweep: Option<Sweep>,
         /// Number of nodes by type.
         pub nodes: Vec<NodeCount>,
-        /// Nodes that are down: absent or unresponsive. At most ten.
-        pub nodes_down: Vec<NodeName>,
+        /// Nodes that are down: absent or unresponsive; by harm: those that are down by themselves first, and switches
+        /// first among these. At most ten.
+        pub nodes_down: Vec<NodeDown>,
         /// Number of its links by verdict.
         pub verdicts: Verdicts,
-        /// Number of links that are not ok by their worst reason, the most frequent first.
+        /// Number of links that are not ok by their worst reason: the worst verdict first, of equal ones the most
+        /// frequent.
         pub reasons: Vec<ReasonCount>,
         /// The links that are bad or degraded, the worst first. At most ten.
         pub worst_links: Vec<Link>,

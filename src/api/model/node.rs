@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Label, Module, Port, PortName, ReportedBer, Verdicts};
+use super::{Condition, Label, Module, NodeName, Port, PortName, ReportedBer, Verdicts};
 
 models! {
     /// The nodes of all fabrics.
@@ -17,6 +17,9 @@ models! {
         pub fabric: String,
         /// When its latest sweep ended (RFC 3339); null before the first.
         pub swept_at: Option<String>,
+        /// The condition of the whole fabric.
+        #[serde(default)]
+        pub condition: Condition,
         /// The nodes that the query selects, ordered by GUID.
         pub nodes: Vec<Node>,
     }
@@ -58,6 +61,15 @@ models! {
         pub lid: Option<u16>,
         /// Whether it is up: present and responsive.
         pub up: bool,
+        /// While it is down: the beginning of the first sweep that found it down (RFC 3339).
+        #[serde(default)]
+        pub down_since: Option<String>,
+        /// While it is down: the node that is down and cuts it off; null if it is down by itself.
+        #[serde(default)]
+        pub behind: Option<NodeName>,
+        /// While it is down: number of nodes behind it.
+        #[serde(default)]
+        pub nodes_behind: usize,
         /// The result of the latest discovery: `found`, `hidden` (behind an unresponsive node) or `absent`.
         pub presence: Label,
         /// When a discovery last found it (RFC 3339).
@@ -124,6 +136,15 @@ models! {
         pub node: String,
         /// Whether it is up: present and responsive.
         pub up: bool,
+        /// While it is down: the beginning of the first sweep that found it down (RFC 3339).
+        #[serde(default)]
+        pub down_since: Option<String>,
+        /// While it is down: the node that is down and cuts it off; null if it is down by itself.
+        #[serde(default)]
+        pub behind: Option<NodeName>,
+        /// Number of its hosts and routers that are down.
+        #[serde(default)]
+        pub hosts_down: usize,
         /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with hosts.
         pub level: Option<u8>,
         /// Group number: switches of a level that belong together (a pod, a plane, a Dragonfly+ group) share it.

@@ -148,14 +148,20 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
     let verdicts = overview.fabrics.iter().map(|fabric| fabric.verdicts);
     let verdicts = verdicts.fold(Verdicts::default(), Verdicts::and);
     let mut spans = Vec::new();
+    let findings = overview.fabrics.iter().flat_map(|fabric| fabric.condition.beside_links());
+    for finding in findings {
+        let style = palette.verdict(&finding.verdict);
+        spans.push(Span::styled(format!("{} | ", printable(&finding.text)), style));
+    }
+    let beside = spans.len();
     for (verdict, count) in verdicts.worst_first().into_iter().filter(|(_, count)| *count > 0) {
-        if !spans.is_empty() {
+        if spans.len() > beside {
             spans.push(Span::raw(", "));
         }
         let text = count_of(&verdicts, verdict, count);
         spans.push(Span::styled(text, palette.verdict(verdict.label())));
     }
-    if spans.is_empty() {
+    if spans.len() == beside {
         spans.push(Span::raw("no links"));
     }
     let regions: usize = overview.fabrics.iter().map(|fabric| fabric.regions).sum();

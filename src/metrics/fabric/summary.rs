@@ -12,6 +12,7 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use super::grouped;
+use crate::api::condition::{GRACE, INTERVALS};
 use crate::metrics::selection::Group;
 use crate::metrics::{families, family};
 
@@ -82,11 +83,6 @@ impl Summary {
             summary.nodes[kind as usize][usize::from(!snapshot.is_up(node))] += 1;
         }
         Some(summary)
-    }
-
-    /// How many links are bad; `None` if the sweep is not recent.
-    pub fn bad_links(&self, now: SystemTime) -> Option<u64> {
-        self.is_recent(now).then_some(self.links[Verdict::Bad as usize])
     }
 
     /// A sweep that ended in the future is recent: the clock has been set back since.

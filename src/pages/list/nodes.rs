@@ -4,9 +4,10 @@ use axum::extract::State;
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::Node;
+use crate::api::model::{CUT_OFF, DOWN, Node};
 use crate::api::ports::{NodeRow, node_rows};
 use crate::server::WebApp;
+use fabric_history::local_clock::LocalClock;
 use ib_health::evidence;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortStatus;
@@ -30,6 +31,12 @@ impl<'a> Row<'a> {
 }
 
 impl Row<'_> {
+    /// The present, not before the sweep: a simulated clock may be ahead of ours.
+    fn clock(&self) -> LocalClock {
+        let snapshot = self.data.view.snapshot;
+        LocalClock::now().not_before(snapshot.anchor.wall_of(snapshot.ended))
+    }
+
     /// What its ports send and receive together, in bytes per second.
     fn traffic(&self) -> [Option<f64>; 2] {
         let ports = || self.data.view.snapshot.fabric.ports_of(self.data.index);
@@ -88,7 +95,10 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         Col::text("name", if is_switch { "Switch" } else { "Host" }, |it| {
             it.node.node.clone().into()
         })
-        .cell(|it| html! { bdi { (components::node(it.data.view.name, &it.node.guid, &it.node.node)) } @if !it.node.up { " " strong { "down" } } }),
+        .cell(|it| html! { bdi { (components::node(it.data.view.name, &it.node.guid, &it.node.node)) } @if !it.node.up {
+                " " (components::state(if it.node.behind.is_some() { CUT_OFF } else { DOWN }))
+                (components::down(&it.clock(), it.data.view.name, &it.node))
+            } }),
         Col::text("verdict", "Worst link", |it| {
             it.node.verdicts.worst().map_or(Value::None, Value::from)
         })
@@ -129,6 +139,8 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
         Col::only_csv("guid", |it| it.node.guid.clone().into()),
         Col::only_csv("lid", |it| it.node.lid.map(f64::from).into()),
         Col::only_csv("state", |it| Some(if it.node.up { "up" } else { "down" }).into()),
+        Col::only_csv("down_since", |it| it.node.down_since.as_deref().into()),
+        Col::only_csv("behind", |it| it.node.behind.as_ref().map(|by| &*by.node).into()),
     ];
     let of_others = if is_switch { &OF_HOSTS[..] } else { &OF_SWITCHES };
     columns.retain(|column| !of_others.contains(&column.key));

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{LEARNING, Suspect, Switch, Topology, Verdicts};
+use crate::api::model::{CUT_OFF, Condition, DOWN, LEARNING, Suspect, Switch, Topology, Verdicts};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
@@ -21,14 +21,17 @@ const MAX_SUSPECTS: usize = 40;
 const MAX_PAIRS: usize = 100;
 
 pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
-    fabric_page(&app, query, "Topology", address::TOPOLOGY, |_, observation| {
-        section(&api::topology::topology(observation))
+    fabric_page(&app, query, "Topology", address::TOPOLOGY, |exposition, observation| {
+        let clock = components::clock(exposition.board());
+        let topology = api::topology::topology(observation);
+        section(&topology, &api::condition::condition(observation), &clock)
     })
     .await
 }
 
-fn section(topology: &Topology) -> Markup {
+fn section(topology: &Topology, condition: &Condition, clock: &LocalClock) -> Markup {
     html! {
+        p .gist { (components::headline(condition)) }
         (gist(topology))
         @if !topology.switches.is_empty() {
             div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology)) }
@@ -36,7 +39,7 @@ fn section(topology: &Topology) -> Markup {
         }
         (switchless_pairs(topology))
         (suspects(topology))
-        @if !topology.switches.is_empty() { (table(topology)) }
+        @if !topology.switches.is_empty() { (table(topology, clock)) }
     }
 }
 
@@ -57,21 +60,34 @@ fn gist(topology: &Topology) -> Markup {
 fn legend(topology: &Topology) -> Markup {
     let is_congested = topology.switches.iter().any(|switch| switch.congestion.is_any());
     let is_learning = topology.switches.iter().any(|switch| switch.verdicts.learning > 0);
+    let is_down = topology.switches.iter().any(|switch| !switch.up);
     let lines = [
         ("ok", "all ok"),
         (LEARNING, "some learning"),
         ("unknown", "some unknown"),
         ("watch", "some degraded"),
         ("bad", "some bad"),
+        (DOWN, "to a switch that is down"),
     ];
+    let is_shown = |word: &str| match word {
+        LEARNING => is_learning,
+        DOWN => is_down,
+        _ => true,
+    };
     html! {
         ul .legend {
-            @for (verdict, means) in lines.into_iter().filter(|(it, _)| *it != LEARNING || is_learning) {
+            @for (verdict, means) in lines.into_iter().filter(|(it, _)| is_shown(it)) {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path class={ "cable " (verdict) } d="M1 6L27 6" {} }
                     " " (means)
                 }
             }
+            @if is_down { @for (class, means) in [(DOWN, "switch down"), (CUT_OFF, "switch cut off by one that is down")] {
+                li {
+                    svg .key.wiring width="28" height="14" viewBox="0 0 28 14" aria-hidden="true" { rect class={ "box " (class) } x="2" y="2" width="24" height="10" rx="2" {} }
+                    " " (means)
+                }
+            } }
             li { "A line shows all links between two boxes. Symbols below a box: links to its hosts, "
                 span .sign.bad { "✕" } " bad, " span .sign.watch { "!" } " degraded." }
             @if is_congested {
@@ -123,7 +139,7 @@ fn suspects(topology: &Topology) -> Markup {
     }
 }
 
-fn table(topology: &Topology) -> Markup {
+fn table(topology: &Topology, clock: &LocalClock) -> Markup {
     let top = picture::top_level(topology);
     html! {
         h2 { "All switches" }
@@ -132,18 +148,23 @@ fn table(topology: &Topology) -> Markup {
                 th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Uplinks" } th .n scope="col" { "Same level" }
                 th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion on its links" }
             } }
-            tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top)) } }
+            tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top, clock)) } }
         } }
     }
 }
 
-fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
+fn row(fabric: &str, switch: &Switch, top: Option<u8>, clock: &LocalClock) -> Markup {
     let number = |count: usize| html! { td .n { @if count > 0 { (count) } } };
     html! {
         tr #(switch.guid) {
             th scope="row" {
                 (components::node(fabric, &switch.guid, &switch.node))
-                @if !switch.up { " " span .verdict.unknown { "down" } }
+                @if !switch.up {
+                    " " (components::state(if switch.behind.is_some() { CUT_OFF } else { DOWN }))
+                    @if let Some(at) = &switch.down_since { " " span .quiet { (components::lasting(clock, at)) } }
+                    @if let Some(by) = &switch.behind { ", behind " (components::node(fabric, &by.guid, &by.node)) }
+                    @if switch.hosts_down > 0 { ", " (components::plural(switch.hosts_down, "host")) " cut off" }
+                }
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
@@ -163,7 +184,8 @@ mod tests {
     fn congestion_is_that_of_the_links_of_a_switch() {
         let congestion = CongestionCounts { roots: 1, victims: 1, max_wait_ratio: Some(0.9) };
         let switches = vec![Switch { congestion, ..Switch::default() }];
-        let shown = table(&Topology { switches, ..Topology::default() }).into_string();
+        let topology = Topology { switches, ..Topology::default() };
+        let shown = table(&topology, &LocalClock::now()).into_string();
         assert!(shown.contains("Congestion on its links"), "{shown}");
         assert!(shown.contains("1 root, 1 victim, waiting up to 90% of the time"), "{shown}");
     }

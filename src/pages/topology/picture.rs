@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::api::model::{Bundle, CongestionCounts, Suspect, Switch, Topology, Verdicts};
+use crate::api::model::{
+    Bundle, CUT_OFF, CongestionCounts, DOWN, Suspect, Switch, Topology, Verdicts,
+};
 use crate::pages::{address, components};
 use ib_health::Verdict;
 use ib_mad::label::abbreviate;
@@ -37,8 +39,11 @@ struct SwitchBox<'a> {
     name: String,
     hosts: usize,
     to_hosts: Verdicts,
-    /// Its worst verdict as it is shown.
+    /// Its worst verdict as it is shown, or that a switch is down or cut off.
     shown: Option<&'static str>,
+    /// Switches that are down by themselves, and those behind others.
+    down: usize,
+    cut_off: usize,
     congestion: CongestionCounts,
 }
 
@@ -104,6 +109,10 @@ fn boxes(row: usize, of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
         rest = after;
         let (first, last) = (&of.first()?.node, &of.last()?.node);
         let congestion = of.iter().map(|it| &it.congestion);
+        let not_up = || of.iter().filter(|it| !it.up);
+        let down = not_up().filter(|it| it.behind.is_none()).count();
+        let cut_off = not_up().count() - down;
+        let verdicts = of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts));
         Some(SwitchBox {
             switches: of,
             row,
@@ -113,8 +122,13 @@ fn boxes(row: usize, of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
             congestion: congestion.fold(CongestionCounts::default(), |sum, it| sum.and(it)),
             hosts: of.iter().map(|switch| switch.hosts).sum(),
             to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts)),
-            shown: (of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts)))
-                .worst_shown(),
+            shown: match (down, cut_off) {
+                (0, 0) => verdicts.worst_shown(),
+                (0, _) => Some(CUT_OFF),
+                _ => Some(DOWN),
+            },
+            down,
+            cut_off,
         })
     });
     boxes.collect()
@@ -178,9 +192,19 @@ impl Layout<'_> {
         let hosts = components::plural(it.hosts, "host");
         let text: Vec<String> = match it.switches {
             [first, .., last] => {
-                let count =
-                    if it.hosts > 0 { hosts } else { format!("{} switches", it.switches.len()) };
+                let count = match it.down + it.cut_off {
+                    0 if it.hosts > 0 => hosts,
+                    0 => format!("{} switches", it.switches.len()),
+                    down => format!("✕ {down} of {} down", it.switches.len()),
+                };
                 vec![first.node.clone(), format!("to {}", last.node), count]
+            }
+            // Nothing is said by color alone.
+            [one] if !one.up => {
+                let word = if it.down > 0 { "✕ down" } else { "✕ cut off" };
+                let lost = components::plural(one.hosts_down, "host") + " cut off";
+                let lost = Some(lost).filter(|_| one.hosts_down > 0);
+                [it.name.clone(), word.to_owned()].into_iter().chain(lost).collect()
             }
             _ if it.hosts > 0 => vec![it.name.clone(), hosts],
             _ => vec![it.name.clone()],
@@ -189,7 +213,7 @@ impl Layout<'_> {
         let first_line = top + BOX.1 / 2.0 + 4.0 - (text.len() as f64 - 1.0) * 7.0;
         html! {
             // Screen readers read the title, then the text.
-            a href=(self.target(it.switches)) {
+            a .gone[it.down > 0] href=(self.target(it.switches)) {
                 title { (about(it)) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in text.iter().enumerate() {
@@ -233,7 +257,11 @@ impl Layout<'_> {
             format!("M{} {}L{} {end}", tenth(from), top + BOX.1, tenth(to))
         };
         let worst = line.verdicts.worst().unwrap_or(Verdict::Unknown);
-        let shown = line.verdicts.worst_shown().unwrap_or(Verdict::Unknown.label());
+        let is_down = [a, b].iter().any(|it| it.down + it.cut_off == it.switches.len());
+        let shown = match line.verdicts.worst_shown() {
+            _ if is_down => DOWN,
+            shown => shown.unwrap_or(Verdict::Unknown.label()),
+        };
         let mut about = format!("{} to {}: {}", a.name, b.name, links(&line.verdicts));
         if line.congestion.is_any() {
             about += "; congestion: ";
@@ -300,7 +328,10 @@ pub(super) fn links(verdicts: &Verdicts) -> String {
 
 fn about(it: &SwitchBox<'_>) -> String {
     let mut about = match it.switches {
-        [one] if !one.up => format!("{}, down", it.name),
+        [one] if !one.up => match &one.behind {
+            Some(by) => format!("{}, cut off behind {}", it.name, by.node),
+            None => format!("{}, down", it.name),
+        },
         [_, _, ..] => format!("{} switches, {}", it.switches.len(), it.name),
         _ => it.name.clone(),
     };
@@ -310,7 +341,7 @@ fn about(it: &SwitchBox<'_>) -> String {
     if it.congestion.is_any() {
         about = format!("{about}; congestion: {}", congestion(&it.congestion));
     }
-    match it.shown {
+    match it.shown.filter(|shown| ![DOWN, CUT_OFF].contains(shown)) {
         Some(worst) => format!("{about}; worst link: {}", Verdict::word(worst)),
         None => about,
     }
@@ -324,6 +355,7 @@ fn tenth(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::model::NodeName;
     use ib_mad::Guid;
 
     #[test]
@@ -375,6 +407,42 @@ mod tests {
         assert!(busy.contains("◆1◇2") && busy.contains("class=\"congested\""), "{busy}");
         let quiet = page(&topology(CongestionCounts::default()));
         assert!(!quiet.contains("ongest") && !quiet.contains('◆'), "{quiet}");
+    }
+
+    #[test]
+    fn switch_that_is_down_is_drawn_stronger_than_any_link() {
+        let switch = |guid: u64, level, up, behind: Option<&str>| Switch {
+            guid: Guid(guid).to_string(),
+            node: format!("switch-{guid}"),
+            level: Some(level),
+            hosts: 4,
+            up,
+            behind: behind.map(|by| NodeName { node: by.into(), ..NodeName::default() }),
+            hosts_down: if up { 0 } else { 4 },
+            ..Switch::default()
+        };
+        let verdicts = Verdicts { unknown: 4, ..Verdicts::default() };
+        let switches = vec![
+            switch(1, 1, false, Some("switch-3")),
+            switch(2, 1, true, None),
+            switch(3, 2, false, None),
+        ];
+        let bundles = vec![
+            Bundle { a: 0, b: 2, verdicts, ..Bundle::default() },
+            Bundle { a: 1, b: 2, verdicts, ..Bundle::default() },
+        ];
+        let page = draw(&Topology { switches, bundles, ..Topology::default() }).into_string();
+        for (text, count) in [
+            ("class=\"box down\"", 1),
+            ("class=\"box cut_off\"", 1),
+            ("class=\"cable down\"", 2),
+            ("✕ down", 1),
+            ("✕ cut off", 1),
+            ("4 hosts cut off", 2),
+            ("switch-1, cut off behind switch-3", 1),
+        ] {
+            assert_eq!(page.matches(text).count(), count, "{text}: {page}");
+        }
     }
 
     fn switches(levels: &[(u8, usize, usize)]) -> Vec<Switch> {
