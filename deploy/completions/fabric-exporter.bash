@@ -1308,7 +1308,7 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --fail-on)
-                    COMPREPLY=($(compgen -W "bad watch" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "bad watch unknown" -- "${cur}"))
                     return 0
                     ;;
                 --for)
@@ -1530,7 +1530,7 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --fail-on)
-                    COMPREPLY=($(compgen -W "bad watch" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "bad watch unknown" -- "${cur}"))
                     return 0
                     ;;
                 --for)
@@ -1748,7 +1748,7 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --fail-on)
-                    COMPREPLY=($(compgen -W "bad watch" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "bad watch unknown" -- "${cur}"))
                     return 0
                     ;;
                 --for)

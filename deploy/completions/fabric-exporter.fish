@@ -139,8 +139,9 @@ wait\t'The highest wait ratio first'
 change\t'The latest link down or up first'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l limit -d 'List at most this many' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l watch -d 'Repeat at this interval [default: 5s]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fail-on -d 'Exit with 7 if a selected link is bad' -r -f -a "bad\t'Bad'
-watch\t'Bad or degraded'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fail-on -d 'Exit with 7 if a selected link is bad, or a node down' -r -f -a "bad\t'Bad'
+watch\t'Bad or degraded'
+unknown\t'Bad, degraded or unknown, also while learning'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l between -d 'Time between the dumps, if the files do not contain it' -r
@@ -261,8 +262,9 @@ temperature\t'The hottest first'
 firmware\t'By device and firmware'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l limit -d 'List at most this many' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l watch -d 'Repeat at this interval [default: 5s]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fail-on -d 'Exit with 7 if a selected link is bad' -r -f -a "bad\t'Bad'
-watch\t'Bad or degraded'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l fail-on -d 'Exit with 7 if a selected link is bad, or a node down' -r -f -a "bad\t'Bad'
+watch\t'Bad or degraded'
+unknown\t'Bad, degraded or unknown, also while learning'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand nodes" -l between -d 'Time between the dumps, if the files do not contain it' -r
@@ -328,8 +330,9 @@ errors\t'The most link errors first'
 wait\t'The highest wait ratio first'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l limit -d 'List at most this many' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l watch -d 'Repeat at this interval [default: 5s]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fail-on -d 'Exit with 7 if a selected link is bad' -r -f -a "bad\t'Bad'
-watch\t'Bad or degraded'"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l fail-on -d 'Exit with 7 if a selected link is bad, or a node down' -r -f -a "bad\t'Bad'
+watch\t'Bad or degraded'
+unknown\t'Bad, degraded or unknown, also while learning'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l for -d 'Keep sweeping for this time [default: one sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l from -d 'Judge dumps of other tools instead of sweeping' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand ports" -l between -d 'Time between the dumps, if the files do not contain it' -r

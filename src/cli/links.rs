@@ -1,16 +1,19 @@
 //! `links`: the state of each link as a table or as JSON.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
 use crate::api::links::links;
-use crate::api::model::{End, Link, Links, Verdicts};
+use crate::api::model::{End, Link, Links, Nodes, Verdicts};
 use crate::api::{Filter, LINKS, MAX_LIMIT};
 use ib_health::Verdict;
+use ib_health::verdict::Repair;
 use ib_mad::label::{grouped, natural_key};
 
 use super::Fatal;
+use super::gate::{self, Gate};
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
 use super::ports::wait_rank;
 use super::source::FabricSource;
@@ -26,10 +29,10 @@ Examples:
   fabric-exporter links --from /var/tmp/ibdiagnet2 --suspect
   fabric-exporter links --from monday/ tuesday/
 
-The table is on standard output, worst links first; a summary is on standard error. REASON is the
-worst reason; (+2) means two more. COUNTS has the error counters of the ends A and B; a + after a
-value means that the counter is saturated. A terminal shows COUNTS and CABLE only if they fit (see
-also --wide). The exit code depends on the verdicts only with --fail-on.";
+The table is on standard output, worst links first; a summary is on standard error. TRY FIRST is the
+repair, REASON the worst reason; (+2) means two more. COUNTS has the error counters of the ends A
+and B; a + after a value means that the counter is saturated. A terminal shows COUNTS and CABLE only
+if they fit (see also --wide). The exit code depends on what is found only with --fail-on.";
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]
@@ -89,40 +92,81 @@ impl LinksArgs {
             filter.limit = self.list.limit;
         }
         let ends = NodeMatch::all(source, &self.node)?;
+        // A host that asks for its own links, as a gate on each host does, should not get all of the fabric.
+        if let [NodeMatch::Places(places)] = &ends[..]
+            && let [(guid, None)] = places[..]
+        {
+            filter.node = Some(guid.to_string());
+        }
         let found = source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
-        Ok(self.select(found, &ends))
+        let mut at_ends = None;
+        if self.list.fail_on.is_some() {
+            let down = gate::nodes_down(source)?;
+            check_patterns(&found, &down, &ends)?;
+            at_ends = Some((down, self.guids_of_selected(&found, &ends)));
+        }
+        let mut found = self.select(found, &ends);
+        if let Some((down, guids)) = at_ends {
+            found.gate.add_down(down, |node| match &guids {
+                _ if !ends.is_empty() => gate::is_named(&ends, node),
+                Some(guids) => guids.contains(&node.guid),
+                None => true,
+            });
+        }
+        Ok(found)
+    }
+
+    /// The nodes at the ends of the selected links; `None` for all nodes, if links are not selected by what they are.
+    fn guids_of_selected(&self, found: &Links, ends: &[NodeMatch]) -> Option<BTreeSet<String>> {
+        let links = found.fabrics.iter().flat_map(|fabric| &fabric.links);
+        let selected = links.filter(|link| self.selects(link, ends));
+        let guids = selected.flat_map(|link| link.ends.iter().map(|end| end.guid.clone()));
+        (!self.selection.is_empty()).then(|| guids.collect())
+    }
+
+    fn selects(&self, link: &Link, ends: &[NodeMatch]) -> bool {
+        let reasons = link.reasons.iter().map(|reason| &*reason.reason);
+        let has = |end: &End| list::is_wanted(ends, &end.node, &end.guid, Some(end.port));
+        self.selection.selects(link.verdict(), reasons) && link.ends.iter().any(has)
     }
 
     /// Whether the exporter can select the links and their order: of 30,000 links, all models take a second.
     fn is_limited_at_the_source(&self) -> bool {
         let selects_by_verdict =
             self.node.is_empty() && self.selection.reason.is_empty() && !self.suspect;
+        // The nodes at the ends of all selected links are judged, too.
+        let judges_ends = self.list.fail_on.is_some() && !self.selection.is_empty();
         self.list.order() == LinkOrder::Verdict
             && selects_by_verdict
+            && !judges_ends
             && self.list.limit.is_some_and(|limit| (1..=MAX_LIMIT).contains(&limit))
     }
 
     /// The selected links in their order, and the summary of all.
-    fn select(&self, mut found: Links, ends: &[NodeMatch]) -> Found<Links> {
-        let is_selected = |link: &Link| {
-            let reasons = link.reasons.iter().map(|reason| &*reason.reason);
-            let has = |end: &End| list::is_wanted(ends, &end.node, &end.guid, Some(end.port));
-            self.selection.selects(link.verdict(), reasons) && link.ends.iter().any(has)
-        };
-        let mut verdicts = Verdicts::default();
-        let mut selected = Vec::new();
+    pub(super) fn select(&self, mut found: Links, ends: &[NodeMatch]) -> Found<Links> {
+        let (mut verdicts, mut gate) = (Verdicts::default(), Gate::default());
+        let mut selected: Vec<(usize, Link)> = Vec::new();
         for (fabric, listed) in found.fabrics.iter_mut().enumerate() {
             let links = std::mem::take(&mut listed.links).into_iter();
-            selected.extend(links.filter(is_selected).map(|link| (fabric, link)));
-        }
-        if self.is_limited_at_the_source() {
-            // Of all links, also of those beyond the limit.
-            let all = found.fabrics.iter().map(|fabric| fabric.verdicts).reduce(Verdicts::and);
-            verdicts = all.unwrap_or_default().only(&self.selection.verdict);
-        } else {
-            for (_, link) in &selected {
-                verdicts.add(link.verdict());
+            let links: Vec<Link> = links.filter(|link| self.selects(link, ends)).collect();
+            let mut of_fabric = Verdicts::default();
+            if self.is_limited_at_the_source() {
+                // Of all links, also of those beyond the limit.
+                of_fabric = listed.verdicts.only(&self.selection.verdict);
+            } else {
+                for link in &links {
+                    of_fabric.add(link.verdict());
+                    of_fabric.learning += usize::from(link.learning.is_some());
+                }
             }
+            verdicts = verdicts.and(of_fabric);
+            if gate.sees(&listed.fabric, &listed.condition) {
+                gate.add(of_fabric);
+                if let Some(worst) = links.iter().min_by(|a, b| a.rank().cmp(&b.rank())) {
+                    gate.name(worst.verdict(), || gate::of_link(worst));
+                }
+            }
+            selected.extend(links.into_iter().map(|link| (fabric, link)));
         }
         let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
         let count = is_filtered.then_some(verdicts.count());
@@ -131,7 +175,7 @@ impl LinksArgs {
         for (fabric, link) in list::reordered(selected, order).take(self.list.most()) {
             found.fabrics[fabric].links.push(link);
         }
-        Found { model: found, verdicts, summary }
+        Found { model: found, summary, gate }
     }
 }
 
@@ -186,7 +230,18 @@ fn summary(found: &Links, selected: Option<usize>, suspect: bool, nodes: &str) -
         0 => parts.push("no links found".into()),
         _ => parts.push(listed + &list::counts(&all, true)),
     }
-    parts.join("; ")
+    let conditions = found.fabrics.iter().map(|it| (&*it.fabric, &it.condition));
+    list::headline(conditions) + &parts.join("; ")
+}
+
+/// Fails if a pattern matches neither an end of a link nor a node that is down.
+fn check_patterns(found: &Links, down: &Nodes, ends: &[NodeMatch]) -> Result<(), Fatal> {
+    gate::check_patterns(ends, |pattern| {
+        let links = found.fabrics.iter().flat_map(|fabric| &fabric.links);
+        let mut nodes = down.fabrics.iter().flat_map(|fabric| &fabric.nodes);
+        links.flat_map(|link| &link.ends).any(|end| pattern.has(&end.node, &end.guid, None))
+            || nodes.any(|node| pattern.has(&node.node, &node.guid, None))
+    })
 }
 
 fn table(found: &Links, order: LinkOrder) -> Table {
@@ -196,6 +251,7 @@ fn table(found: &Links, order: LinkOrder) -> Table {
         ("END A", Fit::Name),
         ("END B", Fit::Name),
         ("RATE", Fit::Whole),
+        ("TRY FIRST", Fit::Short),
         ("REASON", Fit::Text),
         ("COUNTS", Fit::Extra),
         ("CABLE", Fit::Extra),
@@ -211,7 +267,13 @@ fn row(link: &Link) -> Vec<String> {
     let (verdict, fabric) = (Verdict::word(&link.verdict).to_owned(), link.fabric.clone());
     let [a, b] = link.ends.each_ref().map(End::label);
     let rate = rate(link.width.as_deref(), link.speed.as_deref());
-    vec![verdict, fabric, a, b, rate, reason(link), counts(link), cable(link)]
+    vec![verdict, fabric, a, b, rate, repair(link), reason(link), counts(link), cable(link)]
+}
+
+/// The repair in one or two words; nothing if there is none.
+fn repair(link: &Link) -> String {
+    let repair = link.repair.as_ref().filter(|it| it.repair != Repair::None.label());
+    repair.map(|it| it.repair.replace('_', " ")).unwrap_or_default()
 }
 
 /// Width and speed of a link: `4x NDR`.
@@ -262,7 +324,7 @@ fn counts_of(end: &End) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{Condition, FabricLinks, LinkReason, WindowErrors};
+    use crate::api::model::{Condition, FabricLinks, LinkReason, SuggestedRepair, WindowErrors};
     use crate::cli::Cli;
     use crate::cli::table::Style;
     use clap::Parser;
@@ -361,7 +423,10 @@ mod tests {
         for order in ["--sort=verdict", "--sort=errors"] {
             let options = [order, "--verdict=degraded,ok", "--limit=1"];
             let found = args(&options).select(in_fabric(links.clone()), &[]);
-            assert_eq!((found.verdicts.watch, found.verdicts.ok, found.verdicts.bad), (1, 2, 0));
+            assert_eq!(
+                (found.gate.verdicts.watch, found.gate.verdicts.ok, found.gate.verdicts.bad),
+                (1, 2, 0)
+            );
             assert!(found.summary.starts_with("3 of 12 links selected"), "{}", found.summary);
         }
     }
@@ -410,7 +475,10 @@ mod tests {
             (NodeMatch::Pattern("*-3".into()), 1),
         ] {
             let found = args(&[]).select(in_fabric(vec![a.clone(), b.clone()]), &[ends]);
-            assert_eq!((found.model.fabrics[0].links.len(), found.verdicts.ok), (count, count));
+            assert_eq!(
+                (found.model.fabrics[0].links.len(), found.gate.verdicts.ok),
+                (count, count)
+            );
         }
     }
 
@@ -457,6 +525,21 @@ bad      leaf-0-1 port 9  host\u{fffd}[2J port 1  4x NDR  went down 3 times, for
 ok        port 0           port 0          -
 "
         );
+    }
+
+    #[test]
+    fn repair_has_a_column_of_few_words() {
+        let mut link = bad();
+        link.repair = Some(SuggestedRepair {
+            repair: "swap_transceiver".into(),
+            description: "Swap the transceiver at the sending end.".into(),
+        });
+        let text = text(vec![link], 1);
+        assert!(
+            text.lines().next().unwrap().contains("RATE    TRY FIRST         REASON"),
+            "{text}"
+        );
+        assert!(text.contains("4x NDR  swap transceiver  went down 3 times"), "{text}");
     }
 
     #[test]

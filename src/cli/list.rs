@@ -8,12 +8,13 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use site_config::units::HumanDuration;
 
-use crate::api::model::{LEARNING, Verdicts};
+use crate::api::model::{Condition, LEARNING, Verdicts};
 use crate::history_client::Place;
 use ib_health::{Reason, Verdict};
 use ib_mad::PortNumber;
 use ib_mad::label::grouped;
 
+use super::gate::{FailOn, Gate};
 use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};
 use super::table::{Style, Table};
 use super::terminal::{self, ColorChoice, printable};
@@ -48,25 +49,16 @@ pub struct ListArgs<S: SortKey> {
     /// Repeat at this interval [default: 5s]
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "5s")]
     watch: Option<HumanDuration>,
-    /// Exit with 7 if a selected link is bad
+    /// Exit with 7 if a selected link is bad, or a node down
     ///
-    /// With "watch" also if one is degraded.
+    /// With "watch" also if a link is degraded, with "unknown" also if it is unknown or learning. The last line says why
+    /// and what to try first. If nothing is known of the fabric now, the exit code is 1.
     #[arg(long, value_name = "VERDICT", conflicts_with = "watch")]
-    fail_on: Option<FailOn>,
+    pub fail_on: Option<FailOn>,
     #[command(flatten)]
     once: OnceArgs,
     #[command(flatten)]
     source: SourceArgs,
-}
-
-/// With which verdict a list ends with [`Exit::Found`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
-    /// Bad
-    Bad,
-    /// Bad or degraded
-    #[value(alias = "degraded")]
-    Watch,
 }
 
 /// Which links, or which nodes or ports by their links.
@@ -124,10 +116,10 @@ fn reason(text: &str) -> Result<Reason, String> {
 pub struct Found<M> {
     /// What is listed: its JSON.
     pub model: M,
-    /// The verdicts of what is selected, also beyond the limit.
-    pub verdicts: Verdicts,
     /// The last line, on standard error.
     pub summary: String,
+    /// What `--fail-on` judges.
+    pub gate: Gate,
 }
 
 impl<S: SortKey> ListArgs<S> {
@@ -162,16 +154,7 @@ impl<S: SortKey> ListArgs<S> {
                 let _ = writeln!(stderr, "{line}");
             }
         }
-        let (bad, watch) = (found.verdicts.bad, found.verdicts.watch);
-        let (failing, what) = match self.fail_on {
-            None => (0, ""),
-            Some(FailOn::Bad) => (bad, "bad"),
-            Some(FailOn::Watch) => (bad + watch, "bad or degraded"),
-        };
-        match failing {
-            0 => Ok(()),
-            count => Err(Fatal::new(Exit::Found, format!("--fail-on: {} {what}", grouped(count)))),
-        }
+        self.fail_on.map_or(Ok(()), |level| found.gate.check(level))
     }
 
     fn text<M: Serialize>(
@@ -261,6 +244,24 @@ pub fn count_of(verdicts: &Verdicts, verdict: Verdict, count: usize) -> String {
     }
 }
 
+/// What the counts of links do not show, for the beginning of a summary: nodes that are down, and what is not known. With
+/// the names of the fabrics if there are several.
+pub fn headline<'a>(fabrics: impl Iterator<Item = (&'a str, &'a Condition)>) -> String {
+    let fabrics: Vec<_> = fabrics.collect();
+    let mut text = String::new();
+    for (name, condition) in &fabrics {
+        for finding in condition.beside_links().filter(|it| it.kind != "not_swept") {
+            if fabrics.len() > 1 {
+                text += name;
+                text += ": ";
+            }
+            text += &finding.text;
+            text += "; ";
+        }
+    }
+    text
+}
+
 /// Nodes and ports that are selected.
 #[derive(Clone, Debug)]
 pub enum NodeMatch {
@@ -280,7 +281,7 @@ impl NodeMatch {
         texts.iter().map(of).collect()
     }
 
-    fn has(&self, node: &str, guid: &str, port: Option<PortNumber>) -> bool {
+    pub fn has(&self, node: &str, guid: &str, port: Option<PortNumber>) -> bool {
         match self {
             NodeMatch::Pattern(pattern) => glob(pattern, node),
             NodeMatch::Places(places) => guid.parse().is_ok_and(|guid| match port {

@@ -6,6 +6,9 @@ mod daemon;
 pub mod demo;
 pub mod doctor;
 mod dumps;
+mod gate;
+#[cfg(test)]
+mod gate_tests;
 pub mod history;
 pub mod leftovers;
 pub mod links;
@@ -34,7 +37,7 @@ use terminal::printable;
 /// replace. Exit codes: 0 success, 1 runtime failure, 2 invalid command line or file, 3 no usable
 /// InfiniBand port on this host (doctor: neither an RDMA device nor an RDMA adapter), 4 the listen address is not
 /// available, 5 (doctor) the exporter works, with warnings, 6 (doctor) the exporter cannot work until something is
-/// fixed, 7 (with --fail-on) a link is bad or degraded.
+/// fixed, 7 (with --fail-on) a node is down, or a link is bad, degraded or unknown.
 #[derive(Debug, Parser)]
 #[command(
     name = "fabric-exporter",
@@ -102,7 +105,7 @@ pub enum Exit {
     Degraded = 5,
     /// `doctor`: the exporter cannot work until something is fixed.
     Broken = 6,
-    /// `--fail-on`: a link is bad, or degraded.
+    /// `--fail-on`: a node is down, or a link is bad, degraded or unknown.
     Found = 7,
 }
 

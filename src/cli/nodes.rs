@@ -12,6 +12,7 @@ use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
 
 use super::Fatal;
+use super::gate::{self, Fault, Gate};
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey};
 use super::source::FabricSource;
 use super::table::{Fit, Table};
@@ -23,8 +24,9 @@ Examples:
   fabric-exporter nodes --url http://127.0.0.1:10315 --node 'leaf-*' --sort temperature
   fabric-exporter nodes --down --json
 
-VERDICT is the worst verdict of the node's links. A terminal shows FIRMWARE, LID and GUID only if
-they fit: see --wide.";
+VERDICT is the worst verdict of the node's links. Nodes that are down come first: switches, then
+others, then those BEHIND one that is down. A terminal shows FIRMWARE, LID and GUID only if they
+fit: see --wide.";
 
 /// The arguments of `nodes`.
 #[derive(Args, Debug)]
@@ -95,37 +97,66 @@ impl NodesArgs {
         let filter = Filter { kind: self.kind, fabric, ..Filter::default() };
         let wanted = NodeMatch::all(source, &self.node)?;
         let found = source.get("/api/v1/nodes", &filter, |board| nodes(&board.fabrics, &filter))?;
+        if self.list.fail_on.is_some() {
+            gate::check_patterns(&wanted, |pattern| {
+                let mut nodes = found.fabrics.iter().flat_map(|fabric| &fabric.nodes);
+                nodes.any(|node| pattern.has(&node.node, &node.guid, None))
+            })?;
+        }
         Ok(self.select(found, &wanted))
     }
 
-    fn select(&self, mut found: Nodes, wanted: &[NodeMatch]) -> Found<Nodes> {
+    pub(super) fn select(&self, mut found: Nodes, wanted: &[NodeMatch]) -> Found<Nodes> {
         let mut verdicts = Verdicts::default();
         let mut selected = Vec::new();
-        let (mut count, mut down) = (0, 0);
+        let (mut count, mut down, mut gate) = (0, 0, Gate::default());
+        // A node that is named counts, also if another option leaves it out.
+        let is_judged = |node: &Node| gate::is_named(wanted, node) || self.selects(node, wanted);
+        gate.add_down(found.clone(), is_judged);
         for (fabric, listed) in found.fabrics.iter_mut().enumerate() {
+            let is_seen = gate.sees(&listed.fabric, &listed.condition);
             for node in std::mem::take(&mut listed.nodes) {
                 count += 1;
                 down += usize::from(!node.up);
-                if (!self.down || !node.up)
-                    && (self.verdict.is_empty() || self.verdict.contains(&worst(&node)))
-                    && list::is_wanted(wanted, &node.node, &node.guid, None)
-                {
-                    verdicts.add(worst(&node));
-                    selected.push((fabric, node));
+                if !self.selects(&node, wanted) {
+                    continue;
                 }
+                let verdict = worst(&node);
+                verdicts.add(verdict);
+                if is_seen {
+                    let mut one = Verdicts::default();
+                    one.add(verdict);
+                    gate.add(one);
+                    gate.name(verdict, || fault(&node));
+                }
+                selected.push((fabric, node));
             }
         }
         let nodes = plural(count, "node");
         let listed =
             if selected.len() < count { format!("{} of ", selected.len()) } else { String::new() };
-        let summary =
-            format!("{listed}{nodes}, {down} down; worst links: {}", list::counts(&verdicts, true));
+        let counts = list::counts(&verdicts, true);
+        let conditions = found.fabrics.iter().map(|it| (&*it.fabric, &it.condition));
+        let headline = list::headline(conditions);
+        let summary = format!("{headline}{listed}{nodes}, {down} down; worst links: {counts}");
         let order = list::order_by(&selected, |(_, node)| key(self.list.order(), node));
         for (fabric, node) in list::reordered(selected, order).take(self.list.most()) {
             found.fabrics[fabric].nodes.push(node);
         }
-        Found { model: found, verdicts, summary }
+        Found { model: found, summary, gate }
     }
+
+    fn selects(&self, node: &Node, wanted: &[NodeMatch]) -> bool {
+        (!self.down || !node.up)
+            && (self.verdict.is_empty() || self.verdict.contains(&worst(node)))
+            && list::is_wanted(wanted, &node.node, &node.guid, None)
+    }
+}
+
+/// Why a node is not ok: by its links.
+fn fault(node: &Node) -> Fault {
+    let why = format!("{} with links {}", node.node, list::counts(&node.verdicts, false));
+    Fault { why, repair: Some(format!("See fabric-exporter links --node '{}'.", node.node)) }
 }
 
 /// The worst verdict of a node's links; ok without links.
@@ -141,12 +172,11 @@ fn key(order: NodeOrder, node: &Node) -> impl Ord {
     let heat = Reverse(heat.map(|celsius| (celsius * 1e3) as i64));
     let firmware = (order == NodeOrder::Firmware)
         .then_some((node.device.as_deref(), node.firmware.as_deref()));
-    let severity = (order == NodeOrder::Verdict).then_some(Reverse((
-        !node.up,
-        worst(node),
-        node.verdicts.bad,
-        node.verdicts.watch,
-    )));
+    let severity = (order == NodeOrder::Verdict).then_some((
+        node.up,
+        (!node.up).then(|| gate::harm(node)),
+        Reverse((worst(node), node.verdicts.bad, node.verdicts.watch)),
+    ));
     (of_type, lid, heat, firmware, severity, natural_key(&node.node), &*node.guid)
 }
 
@@ -158,6 +188,8 @@ fn table(found: &Nodes, order: NodeOrder) -> Table {
         ("TYPE", Fit::Whole),
         ("STATE", Fit::Whole),
         ("LINKS", Fit::Whole),
+        ("SINCE", Fit::Extra),
+        ("BEHIND", Fit::Extra),
         ("DEVICE", Fit::Extra),
         ("TEMP", Fit::Extra),
         ("FIRMWARE", Fit::Extra),
@@ -176,7 +208,8 @@ fn table(found: &Nodes, order: NodeOrder) -> Table {
 fn row(fabric: &str, node: &Node) -> super::table::Row {
     let is_linked = node.verdicts.count() > 0;
     let verdict = if is_linked { Verdict::word(worst(node).label()) } else { "-" };
-    let color = Color::of(worst(node)).filter(|_| is_linked);
+    let color =
+        if node.up { Color::of(worst(node)).filter(|_| is_linked) } else { Some(Color::Bad) };
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let cells = vec![
         verdict.to_owned(),
@@ -185,6 +218,8 @@ fn row(fabric: &str, node: &Node) -> super::table::Row {
         node.node_type.to_string(),
         if node.up { "up" } else { "down" }.to_owned(),
         list::counts(&node.verdicts, false),
+        node.down_since.as_deref().map(gate::local_time).unwrap_or_default(),
+        node.behind.as_ref().map(|by| by.node.clone()).unwrap_or_default(),
         node.device.as_deref().unwrap_or_default().to_owned(),
         node.temperature.map(|celsius| format!("{celsius:.0} °C")).unwrap_or_default(),
         text(&node.firmware),
@@ -197,7 +232,7 @@ fn row(fabric: &str, node: &Node) -> super::table::Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::FabricNodes;
+    use crate::api::model::{FabricNodes, NodeName};
     use crate::cli::{Cli, Verb};
     use clap::Parser;
 
@@ -256,11 +291,38 @@ mod tests {
     }
 
     #[test]
+    fn switch_that_is_down_comes_before_the_hosts_behind_it() {
+        let down = |name: &str, kind: &'static str, behind: Option<&str>, nodes_behind| Node {
+            node: name.into(),
+            node_type: kind.into(),
+            down_since: Some("2026-11-28T05:10:00Z".into()),
+            behind: behind.map(|by| NodeName { node: by.into(), ..NodeName::default() }),
+            nodes_behind,
+            ..Node::default()
+        };
+        let nodes = vec![
+            down("host-2", "ca", Some("leaf-2"), 0),
+            down("host-1", "ca", None, 0),
+            down("leaf-1", "switch", None, 0),
+            down("leaf-2", "switch", None, 1),
+        ];
+        let fabric = FabricNodes { fabric: "f".into(), nodes, ..FabricNodes::default() };
+        let table = table(&Nodes { fabrics: vec![fabric] }, NodeOrder::Verdict);
+        let names: Vec<&str> = table.rows.iter().map(|(_, cells)| &*cells[1]).collect();
+        assert_eq!(names, ["leaf-2", "leaf-1", "host-1", "host-2"]);
+        let column = |head| table.columns.iter().position(|(it, _)| *it == head).unwrap();
+        assert_eq!(table.rows[3].1[column("BEHIND")], "leaf-2");
+        assert!(
+            table.rows.iter().all(|(_, cells)| cells[column("SINCE")].starts_with("2026-11-2"))
+        );
+    }
+
+    #[test]
     fn summary_counts_what_is_selected() {
         let cli = Cli::try_parse_from(["fabric-exporter", "nodes", "--verdict=bad"]).unwrap();
         let Verb::Nodes(args) = cli.verb else { panic!("another verb") };
         let found = args.select(found(), &[]);
         let says = "1 of 4 nodes, 1 down; worst links: 1 bad, 0 degraded, 0 unknown, 0 ok";
-        assert_eq!((&*found.summary, found.verdicts.bad), (says, 1));
+        assert_eq!((&*found.summary, found.gate.verdicts.bad), (says, 1));
     }
 }

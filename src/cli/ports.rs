@@ -11,8 +11,9 @@ use ib_health::Verdict;
 use ib_health::congestion::FLOOR;
 use ib_mad::label::plural;
 
+use super::gate::{self, Fault, Gate};
 use super::links::rate;
-use super::list::{self, Found, ListArgs, SortKey, VerdictArgs};
+use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
 use super::source::{FabricSource, is_at};
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -76,11 +77,24 @@ impl PortsArgs {
         let guids = places.iter().map(|(guid, _)| *guid).filter(|guid| seen.insert(*guid));
         let nodes = guids.map(|guid| source.node(guid, source.fabric.as_deref()));
         let nodes = nodes.collect::<Result<Vec<NodeDetail>, Fatal>>()?;
-        Ok(self.select(nodes, &places))
+        let mut found = self.select(nodes, &places);
+        if self.list.fail_on.is_some() {
+            let down = gate::nodes_down(source)?;
+            let is_blind = down.fabrics.iter().any(|fabric| {
+                let is_its = found.model.iter().any(|node| node.fabric == fabric.fabric);
+                is_its && fabric.condition.blind().is_some()
+            });
+            if is_blind {
+                found.gate = Gate::default();
+            }
+            let named = [NodeMatch::Places(places)];
+            found.gate.add_down(down, |node| gate::is_named(&named, node));
+        }
+        Ok(found)
     }
 
     fn select(&self, mut nodes: Vec<NodeDetail>, places: &[Place]) -> Found<Vec<NodeDetail>> {
-        let mut verdicts = Verdicts::default();
+        let (mut verdicts, mut gate) = (Verdicts::default(), Gate::default());
         let (mut count, mut room) = (0, self.list.most());
         for detail in &mut nodes {
             let guid = detail.node.guid.parse().unwrap_or_default();
@@ -89,16 +103,27 @@ impl PortsArgs {
                     && self.selection.selects(verdict(port), port.reasons.iter().map(|it| &**it))
             });
             detail.ports.sort_by_key(|port| key(self.list.order(), port));
-            let linked = detail.ports.iter().filter(|port| port.verdict.is_some());
-            linked.for_each(|port| verdicts.add(verdict(port)));
+            for port in detail.ports.iter().filter(|port| port.verdict.is_some()) {
+                verdicts.add(verdict(port));
+                verdicts.learning += usize::from(port.learning.is_some());
+                gate.name(verdict(port), || fault(port));
+            }
             count += detail.ports.len();
             detail.ports.truncate(room);
             room -= detail.ports.len();
         }
         let summary =
             format!("{}; links: {}", plural(count, "port"), list::counts(&verdicts, true));
-        Found { model: nodes, verdicts, summary }
+        gate.add(verdicts);
+        Found { model: nodes, summary, gate }
     }
+}
+
+/// Why a port is not ok: by its link.
+fn fault(port: &Port) -> Fault {
+    let label = port.name.label();
+    let repair = Some(format!("See fabric-exporter links --node '{label}'."));
+    Fault { why: format!("{label}: {}", port.reasons.join(", ")), repair }
 }
 
 fn verdict(port: &Port) -> Verdict {

@@ -11,6 +11,8 @@ use super::terminal::{Color, printable, wrap};
 pub enum Fit {
     /// It keeps its width.
     Whole,
+    /// It keeps its width, and is left out if it has no value.
+    Short,
     /// The name of a node or port: it is abbreviated in the middle, at last.
     Name,
     /// Text: it is wrapped, or follows in lines of its own. At most one column.
@@ -80,7 +82,7 @@ impl Table {
         // Columns without a single value say nothing.
         for index in (0..self.columns.len()).rev() {
             let is_empty = self.rows.iter().all(|(_, cells)| cells[index].is_empty());
-            if is_empty && matches!(self.columns[index].1, Fit::Extra) {
+            if is_empty && matches!(self.columns[index].1, Fit::Extra | Fit::Short) {
                 self.remove(index);
             }
         }

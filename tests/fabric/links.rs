@@ -89,6 +89,43 @@ fn links_of_a_running_exporter() {
     assert!(exporter.stop().success());
 }
 
+/// A host that is down fails at each level, in each list, with one line that a script can store.
+#[test]
+fn gate_fails_for_a_host_that_is_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("down.yml");
+    std::fs::write(&scenario, "timeline: [{reboot: {at: 5s, node: host-3, down: 1h}}]").unwrap();
+    let scenario = format!("--scenario={}", scenario.display());
+    let mut exporter = Exporter::demo(&[&scenario, "--fabric.interval=1s", "--no-history"]);
+    exporter.wait_ready();
+    let url = format!("http://{}", exporter.address());
+    let gate = |list: &[&str], level: &str| {
+        let mut command = Command::new(program());
+        command.args(list).args(["--url", &url, "--fail-on", level]);
+        let output = child::run("fabric-exporter", &mut command, folder.path(), LIMIT);
+        let last = output.stderr.lines().last().unwrap_or_default().to_owned();
+        (output.status.code(), last)
+    };
+    let links = ["links", "--node", "host-3"];
+    rig::wait_until(LIMIT, "the host to be down", || {
+        (gate(&links, "bad").0 == Some(7)).then_some(())
+    });
+    for list in [&links[..], &["nodes", "--node", "host-3"], &["ports", "host-3"], &["links"]] {
+        for level in ["bad", "watch", "unknown"] {
+            let (code, line) = gate(list, level);
+            assert_eq!(code, Some(7), "{list:?}: {line}");
+            let start = format!("fabric-exporter: --fail-on {level}: 1 node down: host-3 since 2");
+            assert!(line.starts_with(&start), "{line}");
+            assert!(line.ends_with(". Try first: Check whether the host is up."), "{line}");
+        }
+    }
+    // Its links were not observed for long enough yet.
+    let other = ["links", "--node", "host-4"];
+    assert_eq!([gate(&other, "bad").0, gate(&other, "unknown").0], [Some(0), Some(7)]);
+    assert_eq!(gate(&["links", "--node", "no-*"], "bad").0, Some(2));
+    assert!(exporter.stop().success());
+}
+
 #[test]
 fn closed_pipe_is_no_error() {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
