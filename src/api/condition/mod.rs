@@ -20,10 +20,6 @@ use links::LinkCounts;
 use super::links::FabricView;
 use super::model::{Condition, Finding, Label, NodeName};
 
-/// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert `FabricExporterStale`.
-pub(crate) const INTERVALS: u32 = 4;
-pub(crate) const GRACE: Duration = Duration::from_secs(60);
-
 ib_mad::labeled_enum! {
     /// What is not ok in a fabric; of equal verdicts in the order of headlines.
     #[derive(PartialOrd, Ord)]
@@ -92,9 +88,7 @@ pub(crate) fn latest(observation: &Observation) -> Condition {
 fn age_beyond_limit(observation: &Observation, now: SystemTime) -> Option<Duration> {
     let snapshot = observation.snapshot.as_ref()?;
     let age = now.duration_since(snapshot.anchor.wall_of(snapshot.ended)).ok()?;
-    let interval = observation.interval;
-    let limit = interval.saturating_mul(INTERVALS).saturating_add(GRACE);
-    (age > limit && !interval.is_zero()).then_some(age)
+    (age > observation.stale_after() && !observation.interval.is_zero()).then_some(age)
 }
 
 impl Condition {

@@ -12,7 +12,6 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use super::grouped;
-use crate::api::condition::{GRACE, INTERVALS};
 use crate::metrics::selection::Group;
 use crate::metrics::{families, family};
 
