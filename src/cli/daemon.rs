@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -49,8 +49,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// After this time the first reads are over, and pages that only they needed can be released.
 const STARTUP: Duration = Duration::from_secs(10);
 
-/// The nice value of threads that serve or render; see [`lower_priority`].
-const NICE: i32 = 15;
+/// The nice values of threads: see [`lower_priority`].
+const SERVE: i32 = 15;
+const BUILD: i32 = 19;
 
 /// A thread of the daemon that is ready to run.
 pub struct Worker {
@@ -203,11 +204,15 @@ impl<'a> Daemon<'a> {
         workers.extend(self.recording()?);
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
         // small; a second thread is for requests that wait behind those of a fabric.
+        let workers_of_server = if sweeps { 2 } else { 1 };
+        // The runtime starts its workers first. Later threads build responses.
+        let started = AtomicUsize::new(0);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(if sweeps { 2 } else { 1 })
+            .worker_threads(workers_of_server)
             .on_thread_start(move || {
+                let is_worker = started.fetch_add(1, Ordering::Relaxed) < workers_of_server;
                 if sweeps {
-                    lower_priority();
+                    lower_priority(if is_worker { SERVE } else { BUILD });
                 }
             })
             .enable_all()
@@ -279,7 +284,7 @@ impl<'a> Daemon<'a> {
         let sweeps = !settings.fabrics.is_empty();
         let run = Box::new(move || {
             if sweeps {
-                lower_priority();
+                lower_priority(SERVE);
             }
             renderer.block_on(render(seen, latest_sender));
         });
@@ -341,14 +346,16 @@ fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) -> bool {
     threads.into_iter().map(JoinHandle::join).filter(Result::is_err).count() == 0
 }
 
-/// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
+/// Lowers the priority of this thread, which serves, renders or builds, below that of sweeps: sweeps have
 /// to be on time, whatever the number of requests. A nice value of 15 is 36 of the usual weight of
 /// 1,024 (the kernel's sched_prio_to_weight): two such threads take 7% of a processor that a sweep
-/// needs, too. 10 would be 18%, and with 19 (1.5% each) a scrape on a busy host would be late.
+/// needs, too. 10 would be 18%, and with 19 (1.5% each) a scrape on a busy host would be late. Pages and
+/// lists may be late, and there are more of their threads: with 15, sweeps took 1.34 times as long while
+/// all of these were busy.
 /// Without sweeps the priority stays: a compute host is busy for days, and has to be scraped, too.
-fn lower_priority() {
+fn lower_priority(nice: i32) {
     // Linux changes this thread only; where that is not allowed all threads are equal.
-    let _ = rustix::process::setpriority_process(None, NICE);
+    let _ = rustix::process::setpriority_process(None, nice);
 }
 
 /// Renders each published state, on a thread of its own: the threads of the server, and those that build its responses, may
