@@ -257,7 +257,12 @@ impl<'a> Daemon<'a> {
         app.grafana = settings.grafana_url.as_deref().map(Into::into);
         let metrics = Arc::clone(&app.telemetry_path);
         let class = move |path: &str| request_class(&metrics, path);
-        let server = Server::new(security, app.router(), Limits::default(), class);
+        let limits = Limits::default();
+        // More than one per processor would not be faster, but delay sweeps.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let concurrent_builds = limits.concurrent_builds.min(processors);
+        let limits = Limits { concurrent_builds, ..limits };
+        let server = Server::new(security, app.router(), limits, class);
         let mut addresses = Vec::new();
         for listener in listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(&failed)?;

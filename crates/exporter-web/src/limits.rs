@@ -29,9 +29,9 @@ limits! {
     /// write buffers, in addition to shared data.
     concurrent_requests: usize = 256,
     /// Concurrent builds of responses of each class that is built: [`RequestClass::Page`](crate::RequestClass::Page), and
-    /// `Api` with `Download`: one per processor that the process may use. More would not be faster, and each holds what
-    /// it reads and writes.
-    concurrent_builds: usize = processors().min(4),
+    /// `Api` with `Download`. More would not be faster on the processors of a small host, and each holds what it reads and
+    /// writes.
+    concurrent_builds: usize = 4,
     /// The same of responses that are usually ready, but not now.
     concurrent_late_builds: usize = 2,
     /// Requests of one client that may wait for a build. A browser opens six connections; behind a reverse proxy all
@@ -76,11 +76,6 @@ limits! {
     body_bytes: u64 = 16 << 10,
     /// How often the deadlines of a connection are checked.
     check_interval: Duration = Duration::from_secs(1),
-}
-
-/// The number of processors by affinity and cgroup.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The content of a mutex; no thread leaves it half changed when it panics.

@@ -111,4 +111,6 @@ pub struct LinkAssessment {
     pub upstream: Option<PortIndex>,
     /// The rate that it should or could have, where that is more than it has.
     pub reference: Option<RateReference>,
+    /// When its cable or a transceiver was replaced, if that was in the last 24 hours.
+    pub replaced: Option<Moment>,
 }

@@ -281,6 +281,10 @@ impl LinkEvaluator {
             }
             let recoveries = ends.map(|port| total(snapshot, port, Counter::LinkErrorRecoveries));
             tracker.update_recoveries(recoveries, snapshot.ended);
+            let modules = ends.map(|port| {
+                snapshot.hardware.port(fabric.end(port)).and_then(|it| it.module.as_deref())
+            });
+            tracker.update_modules(modules, snapshot.ended);
             let input = LinkInput {
                 expected: peers.expected_rate(snapshot, nth, *link),
                 ..self.input(snapshot, assessment, *link, &maintenance)

@@ -15,7 +15,7 @@ use super::congestion::{Role, RootCause};
 use super::link::DECISIVE;
 use super::outage::{Downtime, Outages};
 use super::peers::{LinkRate, RateReference};
-use super::verdict::Reason;
+use super::verdict::{Reason, Verdict};
 use super::{Assessment, LinkAssessment, PortAssessment};
 
 /// The period of counts that begin at zero when the exporter starts.
@@ -53,6 +53,7 @@ pub fn describe(
         Reason::UpstreamErrors => Some(evidence.marked_bad()),
         Reason::Congested => evidence.waits(false),
         Reason::Victim => evidence.waits(true),
+        Reason::Replaced => evidence.replaced(),
         Reason::CounterSaturated => evidence.saturated(),
         Reason::ImpossibleValue => evidence.impossible(),
         Reason::InsufficientData => evidence.insufficient_data(),
@@ -435,6 +436,17 @@ impl<'a> Evidence<'a> {
             };
             Some(text + &last)
         })
+    }
+
+    /// When the cable was replaced, and how the new one is.
+    fn replaced(&self) -> Option<String> {
+        let ago = duration(self.snapshot.ended.since(self.link.replaced?));
+        let since = match self.link.verdict {
+            Verdict::Ok => "; no fault since then",
+            Verdict::Unknown => "; not observed for long enough since then",
+            Verdict::Watch | Verdict::Bad => "",
+        };
+        Some(format!("the cable or a transceiver was replaced {ago} ago{since}"))
     }
 
     fn impossible(&self) -> Option<String> {

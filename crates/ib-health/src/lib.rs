@@ -11,6 +11,7 @@ pub mod outage;
 mod peers;
 mod port;
 pub mod recorded;
+mod replacement;
 pub mod replica;
 mod reported;
 pub mod settings;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ib_fabric::hardware::ReadAt;
 use ib_fabric::topology::Link;
 use ib_mad::rate::SpeedSet;
+use ib_mad::register::Module;
 use ib_mad::{Counter, Moment};
 
 use super::assessment::LinkAssessment;
@@ -12,6 +14,7 @@ use super::congestion::Role;
 use super::outage::LinkHistory;
 use super::peers::{LinkRate, RateReference, bandwidth};
 use super::port::{PERIOD, PortTracker, TRAINING};
+use super::replacement::Replacement;
 use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
 use super::window::Recent;
 
@@ -22,6 +25,9 @@ const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
 const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
 /// One flap in this time makes it degraded.
 const ONE_FLAP: Duration = Duration::from_secs(3600);
+
+/// For this long a replacement is shown: until somebody asks the next day.
+const REPLACED: Duration = Duration::from_secs(24 * 3600);
 
 /// Retrainings in 12 to 24 minutes from which on a link is degraded: a good link may retrain once.
 const RECOVERIES: f32 = 3.0;
@@ -61,6 +67,7 @@ pub struct LinkTracker {
     /// The highest rate that it had while its ends enabled what they enable now.
     best_rate: Option<LinkRate>,
     allowed: Option<[Allowed; 2]>,
+    replacement: Replacement,
 }
 
 pub type Allowed = (u8, SpeedSet);
@@ -126,6 +133,21 @@ impl LinkTracker {
         self.retrained |= self.verdict.verdict == Verdict::Bad;
     }
 
+    /// Records the modules at its ends. The suspicion was of the cable that was replaced: it ends with that.
+    pub fn update_modules(&mut self, modules: [Option<&ReadAt<Module>>; 2], at: Moment) {
+        let (up, since) = self.history.up();
+        if up == Some(true) && self.replacement.update(modules, since) {
+            self.history.forgive_until(since);
+            self.verdict = VerdictHysteresis::new(at);
+            (self.guilty, self.retrained, self.repair) = ([false; 2], false, None);
+        }
+    }
+
+    /// When its cable or a transceiver was replaced, for as long as that is a reason.
+    fn replaced(&self, at: Moment) -> Option<Moment> {
+        self.replacement.at().filter(|replaced| at.since(*replaced) < REPLACED)
+    }
+
     /// Records its highest rate, to detect a loss of lanes or of speed. The earlier rate no longer counts once a
     /// port enables other widths or speeds, nor after maintenance, in which a slower cable may have been
     /// plugged in on purpose.
@@ -176,6 +198,7 @@ impl LinkTracker {
             losses: self.history.losses.clone(),
             upstream: None,
             reference: self.reference(input),
+            replaced: self.replaced(input.at),
         }
     }
 
@@ -222,6 +245,9 @@ impl LinkTracker {
 
     fn reasons(&self, input: &LinkInput<'_>) -> Reasons {
         let mut reasons = Reasons::default();
+        if self.replaced(input.at).is_some() {
+            reasons.add(Reason::Replaced, Verdict::Ok);
+        }
         self.add_losses(input, &mut reasons);
         let up = self.history.up().0;
         if let Some((rate, reference)) = input.rate.zip(self.reference(input)) {

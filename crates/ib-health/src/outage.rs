@@ -127,6 +127,8 @@ pub(crate) struct LinkHistory {
     came_up: bool,
     /// When the latest flaps ended, in whole seconds to save memory, and whether one end alone counted them.
     flaps: [(u32, bool); RECENT_FLAPS],
+    /// Flaps that ended until then, in whole seconds, were of a cable that was replaced.
+    forgiven: u32,
     pub losses: Option<Arc<[Loss]>>,
 }
 
@@ -145,9 +147,17 @@ impl LinkHistory {
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = RECENT_FLAPS.min(self.outages.flaps as usize);
         let now = u64::from(now.whole_seconds());
-        let is_recent = |at: u32| now.saturating_sub(u64::from(at)) <= within.as_secs();
+        let is_recent = |at: u32| {
+            now.saturating_sub(u64::from(at)) <= within.as_secs()
+                && (self.forgiven == 0 || at > self.forgiven)
+        };
         let count = self.flaps[..known].iter().filter(|(at, _)| is_recent(*at)).count();
         (count, count > 0 && self.flaps[..count].iter().all(|(_, by_node)| *by_node))
+    }
+
+    /// Its cable was replaced: earlier flaps, and the one by the replacement, are no evidence against the new one.
+    pub fn forgive_until(&mut self, at: Moment) {
+        self.forgiven = at.whole_seconds();
     }
 
     /// One of its ports reported that the link went down or came up. Returns whether it changed.

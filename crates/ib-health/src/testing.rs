@@ -48,6 +48,7 @@ pub fn fine(snapshot: &Snapshot) -> Assessment {
         losses: None,
         upstream: None,
         reference: None,
+        replaced: None,
     };
     Assessment {
         ports: vec![PortAssessment::default(); snapshot.fabric.ports.len()],

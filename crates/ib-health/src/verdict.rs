@@ -43,6 +43,7 @@ ib_mad::labeled_enum! {
         Congested, "congested", "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
         Victim, "victim", "Congestion victim: packets wait here because a later port on their path waits.";
         BelowCapability, "below_capability", "Both ends support and enable a higher rate, but neither this link since the exporter started, nor its peers, have run at it. This is usual for HDR100 and NDR200 adapters.";
+        Replaced, "replaced", "The cable or a transceiver was replaced in the last 24 hours: it has another serial number. What was known of the old one does not count any more.";
         CounterSaturated, "counter_saturated", "An error counter is saturated.";
         ImpossibleValue, "impossible_value", "An error counter shows an impossible value. The value is not used.";
         InsufficientData, "insufficient_data", "The link was not observed for long enough.";

@@ -389,6 +389,45 @@ fn repair_depends_on_what_modules_report() {
 }
 
 #[test]
+fn replacement_ends_the_suspicion_with_its_own_word() {
+    let module = |serial: u8| Some(Module { serial_number: [serial; 16], ..Module::default() });
+    let replug = |link: &mut Scenario, serial: u8| {
+        let up = link.near.replace(polling());
+        link.downed = link.downed.map(|downed| downed + 1);
+        link.sweeps(2);
+        (link.near, link.modules) = (up, [module(serial); 2]);
+        link.sweeps(4)
+    };
+    let mut link = Scenario::running(Width::X4, Speed::Ndr);
+    link.modules = [module(b'A'); 2];
+    link.sweeps(2);
+    for _ in 0..3 {
+        replug(&mut link, b'A');
+    }
+    // It is bad by its flaps, and has errors; what was tried did not help.
+    for _ in 0..10 {
+        link.symbols += 1_000;
+        link.sweep();
+    }
+    let found = replug(&mut link, b'A');
+    assert_eq!((found.verdict, found.repair), (Verdict::Bad, Some(Repair::SwapCable)));
+    assert_eq!(found.reasons.weight(Reason::Replaced), None);
+    let found = replug(&mut link, b'B');
+    assert_eq!(found.verdict, Verdict::Unknown, "{found:?}");
+    assert_eq!(found.reasons.weight(Reason::Flapping), None, "a replacement is no flap");
+    assert_eq!((found.reasons.weight(Reason::Replaced), found.repair), (Some(Verdict::Ok), None));
+    // 40 minutes without errors prove a BER below the limit; the other end's errors are new as well.
+    let found = link.sweeps(4 * 45);
+    assert_eq!(
+        (found.verdict, found.reasons.worst()),
+        (Verdict::Ok, Some((Reason::Replaced, Verdict::Ok)))
+    );
+    // The new one is judged as any other.
+    let found = replug(&mut link, b'B');
+    assert_eq!(found.reasons.weight(Reason::Flapping), Some(Verdict::Watch));
+}
+
+#[test]
 fn link_state_is_unknown_while_nodes_are_silent() {
     let mut link = Scenario::new();
     assert_eq!(link.sweep().up, Some(true));

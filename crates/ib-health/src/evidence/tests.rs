@@ -23,6 +23,22 @@ fn sentence(
 }
 
 #[test]
+fn replacement_tells_how_the_new_cable_is() {
+    for (verdict, since) in [
+        (Verdict::Ok, "; no fault since then"),
+        (Verdict::Unknown, "; not observed for long enough since then"),
+        (Verdict::Bad, ""),
+    ] {
+        let text = sentence(Reason::Replaced, |snapshot, assessment, _, _| {
+            snapshot.ended = Moment::default() + Duration::from_secs(7_800);
+            let link = &mut assessment.links[0];
+            (link.verdict, link.replaced) = (verdict, Some(Moment::default()));
+        });
+        assert_eq!(text, format!("the cable or a transceiver was replaced 2h 10m ago{since}"));
+    }
+}
+
+#[test]
 fn bit_errors_name_the_receiving_port() {
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
         assessment.ports[leaf.0 as usize].bit_errors = over(432);

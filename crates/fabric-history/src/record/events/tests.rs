@@ -46,6 +46,7 @@ impl Simulation {
             losses: None,
             upstream: None,
             reference: None,
+            replaced: None,
         };
         let assessment = Assessment {
             ports: vec![PortAssessment::default(); fabric.ports.len()],
