@@ -40,7 +40,7 @@ impl Notifier {
     }
 
     /// Notifies the service manager, if there is one.
-    pub fn notify(&self, state: NotifyState<'_>) {
+    pub fn notify(&self, state: &NotifyState<'_>) {
         if let Some(socket) = &self.0
             && let Err(error) = socket.send(format!("{state}\n").as_bytes())
         {
@@ -84,7 +84,7 @@ pub async fn keep_notified(
             _ = pings.tick(), if watchdog.is_some() => ping(&notifier, &mut loops),
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let line = status(&seen.borrow_and_update());
-                notifier.notify(NotifyState::Status(&line));
+                notifier.notify(&NotifyState::Status(&line));
             },
         }
     }
@@ -110,7 +110,7 @@ type Loop = (Heartbeat, u64);
 /// harm; one that hangs for the timeout of the watchdog restarts the process.
 fn ping(notifier: &Notifier, loops: &mut [Loop]) {
     if all_running(loops) {
-        notifier.notify(NotifyState::Watchdog);
+        notifier.notify(&NotifyState::Watchdog);
     } else {
         tracing::warn!("fabric monitor stalled; withholding the systemd watchdog ping");
     }

@@ -276,7 +276,7 @@ impl<'a> Daemon<'a> {
         let spawned = workers.into_iter().map(|it| spawn(it, ExitGuard(ended_sender.clone())));
         let threads = spawned.collect::<Result<Vec<_>, _>>()?;
         // Not only after the first sweep: on a fabric that is down it takes long, and that state has to be exported.
-        notifier.notify(NotifyState::Ready);
+        notifier.notify(&NotifyState::Ready);
         tokio::spawn(systemd::keep_notified(notifier.clone(), seen.clone(), pulses));
         tokio::spawn(async {
             tokio::time::sleep(STARTUP).await;
@@ -300,7 +300,7 @@ impl<'a> Daemon<'a> {
             _ = ended.recv() => None,
         };
         tracing::info!(signal, "shutting down");
-        notifier.notify(NotifyState::Stopping);
+        notifier.notify(&NotifyState::Stopping);
         stop.store(true, Ordering::Relaxed);
         if let Some(events) = host_events {
             // If the monitor has ended already, this does nothing.

@@ -21,6 +21,7 @@ use rustix::net::{
     sendmsg, socketpair,
 };
 use rustix::thread::{CapabilitySet, capabilities, set_no_new_privs};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::capabilities::keep;
 use super::files::AllowedPaths;
@@ -90,7 +91,6 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 pub fn run(sysfs: Option<&OsStr>) -> ExitCode {
     let sysfs = PathBuf::from(sysfs.unwrap_or_else(|| OsStr::new("/sys")));
     // The exporter ends on these, and this with it. SIGHUP is for its web config.
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         let _ = signal_hook::flag::register(signal, Arc::default());
     }

@@ -15,6 +15,7 @@ use seccompiler::{
 };
 
 /// What settings need beyond the calls that are always permitted.
+#[expect(clippy::struct_excessive_bools, reason = "independent needs, not states")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Kernel events, and libibverbs: netlink sockets of these two protocols.
@@ -174,32 +175,32 @@ const OLDER: &[c_long] = &[];
 
 /// Requests of ioctl: statistics and index of an interface (`linux/sockios.h`), and those that libc makes to find
 /// out about a descriptor. Not TIOCSTI, which types into the terminal that started the program.
-const REQUESTS: [u64; 6] = [
+const REQUESTS: [u32; 6] = [
     SIOCETHTOOL,
     SIOCGIFINDEX,
-    libc::FIONBIO as u64,
-    libc::FIONREAD as u64,
-    libc::TCGETS as u64,
-    libc::TIOCGWINSZ as u64,
+    libc::FIONBIO as u32,
+    libc::FIONREAD as u32,
+    libc::TCGETS as u32,
+    libc::TIOCGWINSZ as u32,
 ];
-const SIOCETHTOOL: u64 = 0x8946;
-const SIOCGIFINDEX: u64 = 0x8933;
+const SIOCETHTOOL: u32 = 0x8946;
+const SIOCGIFINDEX: u32 = 0x8933;
 /// The type of all requests of umad and uverbs devices, in bits 8 to 15 (`RDMA_IOCTL_MAGIC` of
 /// `rdma/rdma_user_ioctl_cmds.h`).
-const RDMA_REQUESTS: u64 = 0x1b00;
+const RDMA_REQUESTS: u32 = 0x1b00;
 
 /// The netlink protocols (`linux/netlink.h`).
-const NETLINK_ROUTE: u64 = 0;
-const NETLINK_KOBJECT_UEVENT: u64 = 15;
-const NETLINK_GENERIC: u64 = 16;
+const NETLINK_ROUTE: u32 = 0;
+const NETLINK_KOBJECT_UEVENT: u32 = 15;
+const NETLINK_GENERIC: u32 = 16;
 /// By which libibverbs lists devices. Without it, libibverbs finds no soft-RoCE device that was renamed.
-const NETLINK_RDMA: u64 = 20;
+const NETLINK_RDMA: u32 = 20;
 
 /// `SOCK_CLOEXEC` and `SOCK_NONBLOCK` are flags in the type of a socket.
-const TYPE: u64 = 0xf;
+const TYPE: u32 = 0xf;
 
 /// The bit of `MSG_FASTOPEN`: it connects a socket without connect(), past Landlock.
-const FAST_OPEN: u64 = libc::MSG_FASTOPEN as u64;
+const FAST_OPEN: u32 = libc::MSG_FASTOPEN.cast_unsigned();
 
 /// A condition on one argument.
 #[derive(Clone, Copy)]
@@ -207,9 +208,9 @@ struct Argument(u8, Test);
 
 #[derive(Clone, Copy)]
 enum Test {
-    Is(u64),
+    Is(u32),
     /// The bits of the first value are those of the second.
-    Bits(u64, u64),
+    Bits(u32, u32),
     /// All 64 bits: a pointer.
     IsNull,
 }
@@ -218,8 +219,10 @@ impl Argument {
     fn condition(self) -> Result<SeccompCondition, seccompiler::BackendError> {
         let Argument(index, test) = self;
         let (length, compare, value) = match test {
-            Test::Is(value) => (Length::Dword, Compare::Eq, value),
-            Test::Bits(mask, value) => (Length::Dword, Compare::MaskedEq(mask), value),
+            Test::Is(value) => (Length::Dword, Compare::Eq, value.into()),
+            Test::Bits(mask, value) => {
+                (Length::Dword, Compare::MaskedEq(mask.into()), value.into())
+            }
             Test::IsNull => (Length::Qword, Compare::Eq, 0),
         };
         SeccompCondition::new(index, length, compare, value)
@@ -269,18 +272,19 @@ fn rules(needs: Needs) -> Result<Rules, seccompiler::BackendError> {
     }
     // No memory that is both writable and executable, nor executable after it was written. ld.so maps the
     // code of a library from its file.
-    let (write, execute) = (libc::PROT_WRITE as u64, libc::PROT_EXEC as u64);
+    let (write, execute) = (libc::PROT_WRITE.cast_unsigned(), libc::PROT_EXEC.cast_unsigned());
     rules.permit_if(libc::SYS_mmap, &[Argument(2, Test::Bits(execute, 0))])?;
     rules.permit_if(libc::SYS_mmap, &[Argument(2, Test::Bits(execute | write, execute))])?;
     rules.permit_if(libc::SYS_mprotect, &[Argument(2, Test::Bits(execute, 0))])?;
     // Threads, not processes.
-    let thread = libc::CLONE_THREAD as u64;
+    let thread = libc::CLONE_THREAD.cast_unsigned();
     rules.permit_if(libc::SYS_clone, &[Argument(0, Test::Bits(thread, thread))])?;
     // abort() of a panic in a panic.
-    let own = rustix::process::getpid().as_raw_nonzero().get() as u64;
+    let own = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
     rules.permit_if(libc::SYS_tgkill, &[Argument(0, Test::Is(own))])?;
     // The name of a thread.
-    rules.permit_if(libc::SYS_prctl, &[Argument(0, Test::Is(libc::PR_SET_NAME as u64))])?;
+    rules
+        .permit_if(libc::SYS_prctl, &[Argument(0, Test::Is(libc::PR_SET_NAME.cast_unsigned()))])?;
     // Limits are read, and only its own.
     rules.permit_if(libc::SYS_prlimit64, &[Argument(0, Test::Is(0)), Argument(2, Test::IsNull)])?;
     rules.permit_if(libc::SYS_ioctl, &[Argument(1, Test::Bits(0xff00, RDMA_REQUESTS))])?;
@@ -295,7 +299,7 @@ fn rules(needs: Needs) -> Result<Rules, seccompiler::BackendError> {
 fn sockets(rules: &mut Rules, needs: Needs) -> Result<(), seccompiler::BackendError> {
     // Pairs for the runtime and for ethtool. Not of datagrams: one of a pair could send to the socket of another
     // program.
-    let (unix, stream) = (libc::AF_UNIX as u64, libc::SOCK_STREAM as u64);
+    let (unix, stream) = (libc::AF_UNIX.cast_unsigned(), libc::SOCK_STREAM.cast_unsigned());
     rules.permit_if(
         libc::SYS_socketpair,
         &[Argument(0, Test::Is(unix)), Argument(1, Test::Bits(TYPE, stream))],
@@ -322,9 +326,9 @@ fn sockets(rules: &mut Rules, needs: Needs) -> Result<(), seccompiler::BackendEr
                 rules.permit_if(
                     libc::SYS_socket,
                     &[
-                        Argument(0, Test::Is(family as u64)),
-                        Argument(1, Test::Bits(TYPE, kind as u64)),
-                        Argument(2, Test::Is(protocol as u64)),
+                        Argument(0, Test::Is(family.cast_unsigned())),
+                        Argument(1, Test::Bits(TYPE, kind.cast_unsigned())),
+                        Argument(2, Test::Is(protocol.cast_unsigned())),
                     ],
                 )?;
             }
@@ -333,7 +337,10 @@ fn sockets(rules: &mut Rules, needs: Needs) -> Result<(), seccompiler::BackendEr
     for protocol in &protocols {
         rules.permit_if(
             libc::SYS_socket,
-            &[Argument(0, Test::Is(libc::AF_NETLINK as u64)), Argument(2, Test::Is(*protocol))],
+            &[
+                Argument(0, Test::Is(libc::AF_NETLINK.cast_unsigned())),
+                Argument(2, Test::Is(*protocol)),
+            ],
         )?;
     }
     if !protocols.is_empty() {

@@ -68,10 +68,9 @@ fn check(result: c_long) -> io::Result<()> {
 }
 
 /// A system call with these arguments.
-fn call(number: c_long, arguments: [c_long; 6]) -> io::Result<()> {
-    let [a, b, c, d, e, f] = arguments;
+fn call(number: c_long, args: [c_long; 6]) -> io::Result<()> {
     // SAFETY: the callers pass numbers, or pointers to what lives longer than the call.
-    check(unsafe { libc::syscall(number, a, b, c, d, e, f) })
+    check(unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]) })
 }
 
 fn socket(family: c_int, kind: c_int, protocol: c_int) -> io::Result<()> {
@@ -184,8 +183,8 @@ impl Outside {
         let times = File::open(inside.join(".")).and_then(|folder| folder.set_modified(now));
         add("utimes", Seccomp, times);
         let value = c"value";
-        let set = [pointer, c"user.x".as_ptr() as c_long, value.as_ptr() as c_long, 5, 0, 0];
-        add("setxattr", Seccomp, call(libc::SYS_setxattr, set));
+        let attribute = [pointer, c"user.x".as_ptr() as c_long, value.as_ptr() as c_long, 5, 0, 0];
+        add("setxattr", Seccomp, call(libc::SYS_setxattr, attribute));
         add("symbolic link", Seccomp, std::os::unix::fs::symlink("/etc", inside.join("link")));
         add("hard link", Seccomp, fs::hard_link(&file, inside.join("hard")));
         add("device node", Seccomp, call(libc::SYS_mknodat, [at, pointer, 0o20666, 0x0103, 0, 0]));
@@ -236,7 +235,7 @@ impl Outside {
         let descriptor = self.listener.as_fd().as_raw_fd().into();
         let attempt = call(
             libc::SYS_ioctl,
-            [descriptor, libc::TIOCSTI as c_long, c"x".as_ptr() as c_long, 0, 0, 0],
+            [descriptor, libc::TIOCSTI.cast_signed(), c"x".as_ptr() as c_long, 0, 0, 0],
         );
         // On a socket the kernel itself says ENOTTY, so only the code of the filter counts.
         match attempt {
@@ -337,12 +336,12 @@ fn attempted(test: &str, least: usize, inside: fn(&Path)) {
         .env(INSIDE, folder.path())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let attempts: Vec<Vec<&str>> = text
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let attempts: Vec<Vec<&str>> = printed
         .lines()
         .filter_map(|line| Some(line.split_once("attempt|")?.1.split('|').collect()))
         .collect();
-    assert!(attempts.len() >= least, "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(attempts.len() >= least, "{printed}{}", String::from_utf8_lossy(&output.stderr));
     let has_landlock = has_landlock();
     let wrong = attempts.iter().filter(|fields| match fields[1] {
         "nobody" => fields[2] != "succeeded",
@@ -351,9 +350,9 @@ fn attempted(test: &str, least: usize, inside: fn(&Path)) {
         _ => !fields[2].ends_with("(os error 38)"),
     });
     let wrong: Vec<_> = wrong.collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    assert!(wrong.is_empty(), "{wrong:#?}\n{printed}");
     let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md")).unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md")).unwrap();
     for fields in attempts {
         assert!(page.contains(&format!("\"{}\"", fields[0])), "{} is not on the page", fields[0]);
     }

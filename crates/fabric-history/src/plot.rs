@@ -96,12 +96,12 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
 
 /// The width of a column: exact, because the values are counts in it. In young data it has a fraction of a second.
 fn column_width(column: Duration) -> String {
-    let seconds = column.as_secs_f64();
-    if seconds >= 60.0 {
+    if column >= Duration::from_secs(60) {
         // A fraction of a second is less than 2% then.
-        return humantime::format_duration(Duration::from_secs(seconds.round() as u64)).to_string();
+        let whole = Duration::from_secs((column + Duration::from_millis(500)).as_secs());
+        return humantime::format_duration(whole).to_string();
     }
-    let text = format!("{seconds:.2}");
+    let text = format!("{:.2}", column.as_secs_f64());
     format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 

@@ -114,7 +114,7 @@ impl Umad {
             (Err(error), Some(open)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 open(&port.device).map(Descriptor::from)
             }
-            (opened, _) => opened,
+            (direct, _) => direct,
         };
         let descriptor =
             descriptor.map_err(|error| DeviceError::from_open(device.clone(), error))?;
