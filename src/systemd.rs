@@ -57,8 +57,8 @@ fn connect(name: &[u8]) -> io::Result<UnixDatagram> {
     };
     let socket = UnixDatagram::unbound()?;
     socket.connect_addr(&address?)?;
-    // A notification is not worth waiting for.
-    socket.set_nonblocking(true)?;
+    // READY=1 must not be lost because the manager is busy, and no more than this is it worth waiting for.
+    socket.set_write_timeout(Some(Duration::from_secs(1)))?;
     Ok(socket)
 }
 

@@ -258,8 +258,8 @@ impl<'a> Daemon<'a> {
         let metrics = Arc::clone(&app.telemetry_path);
         let class = move |path: &str| request_class(&metrics, path);
         let limits = Limits::default();
-        // More than one per processor would not be faster, but delay sweeps.
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        // More than one per processor would not be faster, but delay sweeps. Two at least: a history query may take long.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from).max(2);
         let concurrent_builds = limits.concurrent_builds.min(processors);
         let limits = Limits { concurrent_builds, ..limits };
         let server = Server::new(security, app.router(), limits, class);

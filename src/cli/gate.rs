@@ -13,6 +13,7 @@ use crate::api::ports::nodes;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
 use ib_mad::label::plural;
+use ib_mad::node::NodeKind;
 
 use super::links::reason;
 use super::list::{NodeMatch, counts, is_wanted};
@@ -67,8 +68,12 @@ pub struct Fault {
 impl Gate {
     /// Whether the links and nodes of a fabric count; if not, that is kept.
     pub fn sees(&mut self, fabric: &str, condition: &Condition) -> bool {
-        let Some(why) = condition.blind() else { return true };
-        let line = format!("fabric {fabric}: {}", why.text);
+        let why = match condition.blind() {
+            Some(why) => &*why.text,
+            None if condition.verdict.is_empty() => "the exporter is too old to say",
+            None => return true,
+        };
+        let line = format!("fabric {fabric}: {why}");
         if !self.blind.contains(&line) {
             self.blind.push(line);
         }
@@ -101,9 +106,13 @@ impl Gate {
     /// The error that ends the command, if it fails.
     pub fn check(&self, level: FailOn) -> Result<(), Fatal> {
         let mut faults = Vec::new();
-        if let Some(first) = self.down.first() {
+        // An aggregation node disappears when SHARP is disabled.
+        let aggregates = |node: &&Node| node.node_type == NodeKind::AggregationNode.label();
+        let is_down = |node: &&Node| level == FailOn::Unknown || !aggregates(node);
+        let nodes: Vec<&Node> = self.down.iter().filter(is_down).collect();
+        if let Some(first) = nodes.first() {
             let Fault { why, repair } = down(first);
-            let why = format!("{} down: {why}", plural(self.down.len(), "node"));
+            let why = format!("{} down: {why}", plural(nodes.len(), "node"));
             faults.push(Fault { why, repair });
         }
         let failing = level.failing(&self.verdicts);

@@ -82,12 +82,28 @@ fn nodes_args(options: &[&str]) -> NodesArgs {
 
 fn of_link(link: &Link) -> Links {
     let links = vec![link.clone()];
-    Links { fabrics: vec![FabricLinks { fabric: "f".into(), links, ..FabricLinks::default() }] }
+    let (fabric, condition) = ("f".into(), seen());
+    Links { fabrics: vec![FabricLinks { fabric, condition, links, ..FabricLinks::default() }] }
 }
 
 fn of_node(node: &Node) -> Nodes {
     let nodes = vec![node.clone()];
-    Nodes { fabrics: vec![FabricNodes { fabric: "f".into(), nodes, ..FabricNodes::default() }] }
+    let (fabric, condition) = ("f".into(), seen());
+    Nodes { fabrics: vec![FabricNodes { fabric, condition, nodes, ..FabricNodes::default() }] }
+}
+
+fn seen() -> Condition {
+    Condition { verdict: "bad".into(), ..Condition::default() }
+}
+
+/// That of an exporter from before conditions has no verdict.
+#[test]
+fn exporter_that_does_not_say_what_it_sees_fails_a_gate() {
+    let mut gate = Gate::default();
+    assert!(!gate.sees("f", &Condition::default()));
+    let (code, line) = end(&gate, FailOn::Bad);
+    assert_eq!(code, 1);
+    assert!(line.contains("fabric f: the exporter is too old to say"), "{line}");
 }
 
 fn blind() -> Condition {

@@ -56,10 +56,15 @@ fn kept(permitted: CapabilitySet, writes: bool, reads: bool) -> CapabilitySet {
     permitted & needed
 }
 
-/// Whether a file is missing, or can be written without a capability.
+/// Whether a file is missing, or can be written without a capability. A file of this user is: whatever its mode is, a
+/// process that was taken over may have chosen it, so that the next one keeps a capability.
 fn is_writable(file: &Path) -> bool {
-    rustix::process::geteuid().is_root()
+    use std::os::unix::fs::MetadataExt;
+    let user = rustix::process::geteuid();
+    let is_own = || std::fs::symlink_metadata(file).is_ok_and(|it| it.uid() == user.as_raw());
+    user.is_root()
         || rustix::fs::accessat(CWD, file, Access::WRITE_OK, AtFlags::empty()) != Err(Errno::ACCESS)
+        || is_own()
 }
 
 /// Whether files can be created in a folder without a capability.

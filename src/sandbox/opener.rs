@@ -50,7 +50,8 @@ impl DeviceOpener {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
         let (ours, its) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
         let mut command = Command::new(program);
-        command.arg0(NAME).arg(sysfs).stdin(Stdio::from(its)).stdout(Stdio::null());
+        // Without the environment: the socket of the service manager and the like are not for it.
+        command.arg0(NAME).arg(sysfs).env_clear().stdin(Stdio::from(its)).stdout(Stdio::null());
         // It ends when the other end of its socket is closed; nobody waits for it.
         command.spawn()?;
         Ok(DeviceOpener(Mutex::new(ours)))

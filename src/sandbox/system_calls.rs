@@ -53,7 +53,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_sched_yield,
     libc::SYS_set_robust_list,
     libc::SYS_set_tid_address,
-    libc::SYS_setpriority,
     // The end of programs that were started before.
     libc::SYS_wait4,
     libc::SYS_waitid,
@@ -85,7 +84,7 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_sysinfo,
     libc::SYS_times,
     libc::SYS_uname,
-    // Descriptors. ioctl is conditional.
+    // Descriptors. fcntl and ioctl are conditional.
     libc::SYS_close,
     libc::SYS_close_range,
     libc::SYS_dup,
@@ -95,7 +94,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
     libc::SYS_eventfd2,
-    libc::SYS_fcntl,
     libc::SYS_pipe2,
     libc::SYS_ppoll,
     libc::SYS_pselect6,
@@ -136,14 +134,13 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_statx,
     libc::SYS_sync_file_range,
     libc::SYS_unlinkat,
-    // Connections of clients. Those that send are conditional.
+    // Connections of clients. Those that send, and setsockopt, are conditional.
     libc::SYS_accept4,
     libc::SYS_getpeername,
     libc::SYS_getsockname,
     libc::SYS_getsockopt,
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
-    libc::SYS_setsockopt,
     libc::SYS_shutdown,
 ];
 
@@ -189,6 +186,32 @@ const SIOCGIFINDEX: u32 = 0x8933;
 /// `rdma/rdma_user_ioctl_cmds.h`).
 const RDMA_REQUESTS: u32 = 0x1b00;
 
+/// Commands of fcntl: descriptors, flags and locks. Not F_SETOWN and F_SETSIG, by which the kernel sends signals to others.
+const COMMANDS: [i32; 11] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_GETLK,
+    libc::F_SETLK,
+    libc::F_SETLKW,
+    libc::F_OFD_GETLK,
+    libc::F_OFD_SETLK,
+    libc::F_OFD_SETLKW,
+];
+
+/// Options of sockets that attach a program for the kernel.
+const PROGRAMS: [i32; 4] = [
+    libc::SO_ATTACH_FILTER,
+    libc::SO_ATTACH_BPF,
+    libc::SO_ATTACH_REUSEPORT_CBPF,
+    libc::SO_ATTACH_REUSEPORT_EBPF,
+];
+
+/// Options of TCP: of loading a module, and of connecting when data is sent.
+const TCP: [i32; 2] = [libc::TCP_ULP, libc::TCP_FASTOPEN_CONNECT];
+
 /// The netlink protocols (`linux/netlink.h`).
 const NETLINK_ROUTE: u32 = 0;
 const NETLINK_KOBJECT_UEVENT: u32 = 15;
@@ -209,6 +232,7 @@ struct Argument(u8, Test);
 #[derive(Clone, Copy)]
 enum Test {
     Is(u32),
+    Not(u32),
     /// The bits of the first value are those of the second.
     Bits(u32, u32),
     /// All 64 bits: a pointer.
@@ -220,6 +244,7 @@ impl Argument {
         let Argument(index, test) = self;
         let (length, compare, value) = match test {
             Test::Is(value) => (Length::Dword, Compare::Eq, value.into()),
+            Test::Not(value) => (Length::Dword, Compare::Ne, value.into()),
             Test::Bits(mask, value) => {
                 (Length::Dword, Compare::MaskedEq(mask.into()), value.into())
             }
@@ -270,12 +295,34 @@ fn rules(needs: Needs) -> Result<Rules, seccompiler::BackendError> {
     for call in ALWAYS.iter().chain(OLDER) {
         rules.permit(*call);
     }
-    // No memory that is both writable and executable, nor executable after it was written. ld.so maps the
-    // code of a library from its file.
+    // No memory that is both writable and executable, nor executable after it was written. Code is mapped from the file
+    // of a library: of libibverbs, and of the resolver.
     let (write, execute) = (libc::PROT_WRITE.cast_unsigned(), libc::PROT_EXEC.cast_unsigned());
     rules.permit_if(libc::SYS_mmap, &[Argument(2, Test::Bits(execute, 0))])?;
-    rules.permit_if(libc::SYS_mmap, &[Argument(2, Test::Bits(execute | write, execute))])?;
+    if needs.events || needs.connections {
+        rules.permit_if(libc::SYS_mmap, &[Argument(2, Test::Bits(execute | write, execute))])?;
+    }
     rules.permit_if(libc::SYS_mprotect, &[Argument(2, Test::Bits(execute, 0))])?;
+    // Its own threads: PRIO_PROCESS is 0, and so is the calling thread.
+    rules
+        .permit_if(libc::SYS_setpriority, &[Argument(0, Test::Is(0)), Argument(1, Test::Is(0))])?;
+    for command in COMMANDS {
+        let is_it = Argument(1, Test::Is(command.cast_unsigned()));
+        rules.permit_if(libc::SYS_fcntl, &[is_it])?;
+    }
+    let (set, signals) = (libc::F_SETFL.cast_unsigned(), libc::O_ASYNC.cast_unsigned());
+    let without_signals = [Argument(1, Test::Is(set)), Argument(2, Test::Bits(signals, 0))];
+    rules.permit_if(libc::SYS_fcntl, &without_signals)?;
+    let (socket, tcp) = (libc::SOL_SOCKET.cast_unsigned(), libc::IPPROTO_TCP.cast_unsigned());
+    rules.permit_if(
+        libc::SYS_setsockopt,
+        &[Argument(1, Test::Not(socket)), Argument(1, Test::Not(tcp))],
+    )?;
+    for (level, refused) in [(socket, &PROGRAMS[..]), (tcp, &TCP[..])] {
+        let others = refused.iter().map(|option| Argument(2, Test::Not(option.cast_unsigned())));
+        let conditions: Vec<_> = [Argument(1, Test::Is(level))].into_iter().chain(others).collect();
+        rules.permit_if(libc::SYS_setsockopt, &conditions)?;
+    }
     // Threads, not processes.
     let thread = libc::CLONE_THREAD.cast_unsigned();
     rules.permit_if(libc::SYS_clone, &[Argument(0, Test::Bits(thread, thread))])?;

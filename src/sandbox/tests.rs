@@ -110,6 +110,7 @@ impl Outside {
     }
 
     /// Attempts everything. The last of each group may leave the fixture unusable.
+    #[expect(clippy::too_many_lines, reason = "a list")]
     fn attempt(&self) -> Vec<Attempt> {
         use By::{Landlock, Nobody, Seccomp};
         let mut attempts = Vec::new();
@@ -172,6 +173,10 @@ impl Outside {
         add("listen", Seccomp, TcpListener::bind("127.0.0.1:0").map(drop));
         let parent = c_long::from(rustix::process::getppid().unwrap().as_raw_nonzero().get());
         add("signal", Seccomp, call(libc::SYS_kill, [parent, 0, 0, 0, 0, 0]));
+        let own = self.tcp.as_fd().as_raw_fd().into();
+        let set_owner = [own, libc::F_SETOWN.into(), parent, 0, 0, 0];
+        add("signal by the kernel", Seccomp, call(libc::SYS_fcntl, set_owner));
+        add("priority of others", Seccomp, call(libc::SYS_setpriority, [0, parent, 19, 0, 0, 0]));
         add("ptrace", Seccomp, call(libc::SYS_ptrace, [0x4206, parent, 0, 0, 0, 0]));
         add("process_vm_readv", Seccomp, call(libc::SYS_process_vm_readv, [parent, 0, 0, 0, 0, 0]));
         add("pidfd_open", Seccomp, call(libc::SYS_pidfd_open, [parent, 0, 0, 0, 0, 0]));
@@ -205,6 +210,17 @@ impl Outside {
         add("writable code", Seccomp, map(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC));
         let page = &raw const *self as c_long & !0xfff;
         let protection = c_long::from(libc::PROT_READ | libc::PROT_EXEC);
+        let (execute, private) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE);
+        let options = File::options().read(true).write(true).create(true).truncate(true).clone();
+        let code = options.open(inside.join("code")).map(|file| {
+            call(
+                libc::SYS_mmap,
+                [0, 4096, execute.into(), private.into(), file.as_raw_fd().into(), 0],
+            )
+        });
+        add("code of a written file", Seccomp, code.and_then(|mapped| mapped));
+        let program = [own, libc::SOL_SOCKET.into(), libc::SO_ATTACH_FILTER.into(), pointer, 16, 0];
+        add("packet filter", Seccomp, call(libc::SYS_setsockopt, program));
         add(
             "code of written memory",
             Seccomp,
@@ -269,7 +285,7 @@ fn inside(folder: &Path) {
     let mut client = TcpStream::connect(outside.tcp.local_addr().unwrap()).unwrap();
     client.write_all(b"request").unwrap();
     let history = format!("--history.file={}", folder.join("history/h.db").display());
-    let flags = ["x", "--no-collector.fabric", &history];
+    let flags = ["x", "--no-collector.fabric", "--host.events=false", &history];
     let flags = Flags::try_parse_from(flags).unwrap();
     let settings = Settings::load(flags.options, None).unwrap();
     enter(&settings, &[], None, None);
@@ -284,6 +300,30 @@ fn inside(folder: &Path) {
             Err(error) => println!("attempt|{name}|{by}|refused: {error}"),
         }
     }
+}
+
+/// The second process of an exporter that receives events of the kernel, as by default.
+fn inside_with_events(folder: &Path) {
+    let outside = Outside::prepare(folder).unwrap();
+    let flags = Flags::try_parse_from(["x", "--no-collector.fabric"]).unwrap();
+    let settings = Settings::load(flags.options, None).unwrap();
+    enter(&settings, &[], None, None);
+    let report = |name: &str, by, outcome: io::Result<()>| match outcome {
+        Ok(()) => println!("attempt|{name}|{by}|succeeded"),
+        Err(error) => println!("attempt|{name}|{by}|refused: {error}"),
+    };
+    let raw = libc::SOCK_RAW;
+    report("netlink of uevents", "nobody", socket(libc::AF_NETLINK, raw, 15));
+    report("netlink of RDMA", "nobody", socket(libc::AF_NETLINK, raw, 20).or_else(is_unsupported));
+    report("netlink of routes", "seccomp", socket(libc::AF_NETLINK, raw, 0));
+    report("socket of Unix", "seccomp", socket(libc::AF_UNIX, libc::SOCK_STREAM, 0));
+    report("TCP Fast Open", "seccomp", fast_open(&outside.listener, &outside.tcp));
+    report("writable code", "seccomp", map(libc::PROT_WRITE | libc::PROT_EXEC));
+}
+
+/// A kernel without RDMA has no such protocol.
+fn is_unsupported(error: io::Error) -> io::Result<()> {
+    if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) { Ok(()) } else { Err(error) }
 }
 
 /// The second process of an exporter that takes totals from another one.
@@ -318,6 +358,11 @@ fn inside_with_connections(folder: &Path) {
 #[test]
 fn taken_over_process_reaches_only_what_the_exporter_needs() {
     attempted("taken_over_process_reaches_only_what_the_exporter_needs", 45, inside);
+}
+
+#[test]
+fn exporter_with_events_has_two_kinds_of_netlink() {
+    attempted("exporter_with_events_has_two_kinds_of_netlink", 6, inside_with_events);
 }
 
 #[test]

@@ -21,6 +21,8 @@ struct KnownModule {
     hash: u32,
     /// When it was read, in whole seconds.
     read: u32,
+    /// The module before it: back to that it was misread meanwhile.
+    before: u32,
 }
 
 impl Replacement {
@@ -40,11 +42,16 @@ impl Replacement {
             if is_blank || known.is_some_and(|known| known.read == read) {
                 continue;
             }
-            let now = KnownModule { hash: hash(value), read };
-            let before = known.replace(now);
-            is_replaced |= before.is_some_and(|before| {
-                before.hash != now.hash && before.read < up_since.whole_seconds() && *at >= up_since
-            });
+            let hash = hash(value);
+            let Some(last) = *known else {
+                *known = Some(KnownModule { hash, read, before: hash });
+                continue;
+            };
+            let is_other = last.hash != hash;
+            let before = if is_other { last.hash } else { last.before };
+            *known = Some(KnownModule { hash, read, before });
+            let was_down = last.read < up_since.whole_seconds() && *at >= up_since;
+            is_replaced |= is_other && was_down && last.before != hash;
         }
         // Both ends of a cable are read at different times: that is one replacement.
         let is_new = is_replaced && self.at != Some(up_since);
@@ -94,6 +101,7 @@ mod tests {
         assert!(!update([Some(("B", 210)), Some(("B", 215))], 200), "the other end of the same");
         assert!(!update([Some(("B", 310)), Some(("B", 315))], 300), "a flap of the new one");
         assert!(update([Some(("B", 310)), Some(("C", 415))], 400), "one transceiver");
+        assert!(!update([None, Some(("B", 515))], 500), "back to the one before: misread");
         assert_eq!(known.at(), Some(at(400)));
     }
 }

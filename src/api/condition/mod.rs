@@ -26,6 +26,7 @@ ib_mad::labeled_enum! {
     pub enum FindingKind {
         NotSwept, "not_swept", "The first sweep has not ended.";
         NoView, "no_view", "The latest sweep or discovery had no result: our own port or device is down.";
+        Partition, "partition", "The P_Key of the exporter's port is probably wrong: nearly all hosts do not respond.";
         Stale, "stale", "The latest sweep is older than four intervals and a minute.";
         SwitchesDown, "switches_down", "Switches are missing or unresponsive.";
         NodesDown, "nodes_down", "HCAs or routers are missing or unresponsive.";
@@ -127,6 +128,10 @@ fn of_sweep(observation: &Observation, view: FabricView<'_>) -> Condition {
     let links = LinkCounts::of(view, &down);
     let mut found = nodes::findings(observation, view, &down);
     found.extend(links.findings());
+    if observation.stats.partition_suspected {
+        let text = "hosts do not respond: the P_Key of the exporter's port is probably wrong";
+        found.push(Found::new(FindingKind::Partition, Verdict::Unknown, 1, text));
+    }
     let gaps = observation.stats.discovery_gaps as usize;
     if gaps > 0 {
         let text = format!("{} of the discovery without response", plural(gaps, "request"));

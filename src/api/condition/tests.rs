@@ -96,7 +96,7 @@ fn condition_is_the_worst_of_nodes_and_links() {
                 it.stats.partition_suspected = true;
             },
             Unknown,
-            "1 HCA down (host-a)",
+            "hosts do not respond: the P_Key of the exporter's port is probably wrong; 1 HCA down (host-a)",
         ),
         // In maintenance nothing is bad, and not all is ok.
         (&|it| because(it, Reason::Maintenance), Unknown, "in maintenance: 2 links"),

@@ -70,7 +70,7 @@ impl Condition {
 
     /// Why nothing can be said of the nodes and links now, if that is so.
     pub fn blind(&self) -> Option<&Finding> {
-        let kinds = ["not_swept", "no_view", "stale"];
+        let kinds = ["not_swept", "no_view", "stale", "partition"];
         self.findings.iter().find(|it| kinds.contains(&&*it.kind))
     }
 }
