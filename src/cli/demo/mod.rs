@@ -147,7 +147,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let is_built_in = args.scenario.is_none() && args.topology.is_none();
     // The built-in scenario has them already.
     let hosts = args.hosts.filter(|_| !is_built_in);
-    let overrides = Overrides { fabric: args.topology, hosts, speedup: args.speedup };
+    let overrides =
+        Overrides { fabric: args.topology, hosts, speedup: args.speedup, clock: args.clock };
     let scenario = scenario.map_err(Fatal::usage)?;
     // Wrong settings are reported before the file is read.
     scenario.source(&overrides).map_err(Fatal::usage)?;

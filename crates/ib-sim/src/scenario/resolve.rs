@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::file::{DeliveryEntry, File, OwnHostEntry, Pattern, TrafficEntry};
 use super::index::{EventTime, FabricIndex};
 use super::link_entries::move_cables;
-use super::source::{Lines, Problem};
+use super::source::{Lines, Overrides, Problem};
 use super::timeline::Timeline;
 use super::value::Time;
 use super::{Action, MadDelivery, OwnHost, ResolvedScenario, TimedAction};
@@ -33,12 +33,12 @@ const MOST_PLANES: usize = 16;
 /// The number of unicast LIDs of a subnet (IBTA 1.4, 4.1.3).
 const MOST_LIDS: usize = 0xbfff;
 
-/// Resolves a scenario. `speedup` is one of [`SPEEDUPS`].
+/// Resolves a scenario. The speed-up is one of [`SPEEDUPS`].
 pub fn resolve(
     file: &File,
     lines: &Lines,
     net: Net,
-    speedup: f64,
+    overrides: &Overrides,
 ) -> Result<ResolvedScenario, Problem> {
     let delivery = delivery(file.way.as_ref(), lines)?;
     let seed = file.seed.unwrap_or(1);
@@ -49,7 +49,8 @@ pub fn resolve(
         seed,
         delivery,
         packet: traffic.packet.map_or(4096, |packet| packet.0),
-        speedup,
+        speedup: overrides.speedup,
+        clock: overrides.clock.max(1),
         at: EventTime::default(),
         name: "",
         effects: BTreeMap::new(),

@@ -133,11 +133,13 @@ pub struct Overrides {
     pub hosts: Option<u32>,
     /// All times of its timeline are divided by this: those of `at`, `for`, `down` and `every`.
     pub speedup: f64,
+    /// How many times as fast as real time its clock runs: descriptions have real durations.
+    pub clock: u32,
 }
 
 impl Default for Overrides {
     fn default() -> Overrides {
-        Overrides { fabric: None, hosts: None, speedup: 1.0 }
+        Overrides { fabric: None, hosts: None, speedup: 1.0, clock: 1 }
     }
 }
 
@@ -261,7 +263,7 @@ impl Scenario {
         overrides: &Overrides,
     ) -> Result<ResolvedScenario, ScenarioError> {
         overrides.check()?;
-        resolve(&self.file, &self.lines, net, overrides.speedup)
+        resolve(&self.file, &self.lines, net, overrides)
             .map_err(|problem| problem.in_file(&self.name))
     }
 }

@@ -86,6 +86,8 @@ pub struct Timeline<'a> {
     pub packet: u32,
     /// All times are divided by this.
     pub speedup: f64,
+    /// Times in words are divided by this, too.
+    pub clock: u32,
     /// The time and the number of the entry that is applied.
     pub at: EventTime,
     /// The name of this entry.
@@ -217,9 +219,9 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// A time of the file in words, with the speed-up.
+    /// How long a time of the file takes, in words.
     pub fn time(&self, time: Duration) -> String {
-        value::words(self.scaled(time))
+        value::words(self.scaled(time) / self.clock)
     }
 
     /// The times of an entry by the keys `times` and `every`, each of which needs the other, and that in words: `, 5
@@ -326,6 +328,7 @@ mod tests {
             delivery: DELIVERY,
             packet: 4096,
             speedup,
+            clock: 1,
             at: (Duration::ZERO, 1),
             name: "clear",
             effects: BTreeMap::new(),

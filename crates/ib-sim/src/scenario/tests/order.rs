@@ -111,4 +111,14 @@ fn speedup_scales_times_only() {
     assert_eq!(story.delivery.round_trip, Duration::from_millis(1));
     assert_eq!(story.descriptions[1].1, "host-1 responds 800ms later for 3s");
     assert!(story.descriptions[0].1.contains("for 20ms and 2ms in turn, 2 times, every 2s"));
+    // A faster clock shortens only what the reader waits for.
+    let overrides = Overrides { clock: 20, ..Overrides::default() };
+    let faster = resolve_on(text, net(TREE), &overrides).unwrap();
+    assert!(faster.descriptions[0].1.contains("for 10ms and 1ms in turn, 2 times, every 1s"));
+    assert_eq!(
+        faster.descriptions[1].0,
+        Duration::from_secs(120),
+        "on the clock of the simulation"
+    );
+    assert_eq!(faster.actions.len(), story.actions.len());
 }
