@@ -139,7 +139,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
-            opts="-h --scenario --topology --hosts --speedup --clock --open --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --process.user --process.allow-root --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
+            opts="-h --scenario --topology --hosts --speedup --clock --open --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --health.maintenance-file --health.ber-confidence --history.traffic-retention --history.retention --no-history --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --process.user --process.allow-root --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -278,6 +278,14 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --fabric.capture-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.maintenance-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.ber-confidence)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -687,6 +687,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.retries -d 'Retries after a timeout [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.capture -d 'Record all MADs in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.maintenance-file -d 'File with planned maintenance' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.ber-confidence -d 'Certainty that a bit error ratio is above its limit [default: high]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r

@@ -141,3 +141,16 @@ fn browser_is_opened_outside_of_the_sandbox() {
         "{text}"
     );
 }
+
+#[test]
+fn health_options_are_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work.yml");
+    std::fs::write(&work, "- {node: leaf-0-1, why: new firmware}\n").unwrap();
+    let flag = format!("--health.maintenance-file={}", work.display());
+    let mut exporter = Exporter::demo_uncaptured(&[&flag, "--health.ber-confidence=medium"]);
+    exporter.wait_ready();
+    let page = exporter.get("/links?verdict=unknown", &[]).text().to_owned();
+    assert!(page.contains("leaf-0-1") && page.contains("aintenance"), "{page}");
+    assert!(exporter.stop().success());
+}

@@ -15,8 +15,8 @@ use clap::{Arg, Args};
 use tempfile::TempDir;
 
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HistoryOptions, HostOptions, LogLevel, LogOptions, Options,
-    ProcessOptions, WebOptions,
+    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogLevel,
+    LogOptions, Options, ProcessOptions, WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
 use fabric_dumps::Format;
@@ -95,6 +95,8 @@ pub struct DemoArgs {
     open: bool,
     #[command(flatten)]
     fabric: FabricOptions,
+    #[command(flatten)]
+    health: HealthOptions,
     #[command(flatten)]
     history: HistoryOptions,
     /// Do not record a history
@@ -179,6 +181,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         // The simulated devices have no events. Those of the real host are not read.
         host: HostOptions { events: Some(false), ..HostOptions::default() },
         fabric,
+        health: args.health,
         collector: CollectorOptions {
             host: Some(resolved.own_host.is_some()),
             ..CollectorOptions::default()
