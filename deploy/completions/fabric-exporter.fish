@@ -724,6 +724,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-history -d 'Do not record a history'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-past -d 'Do not record a past before the start'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand completions" -l color -d 'Color the output: auto, always or never [default: auto]' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Also in a file or pipe'

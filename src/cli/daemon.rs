@@ -67,7 +67,9 @@ pub struct Daemon<'a> {
     pub stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
     pulses: Vec<Heartbeat>,
-    recorder: Option<Recorder>,
+    pub recorder: Option<Recorder>,
+    /// The sockets, once they are open.
+    listeners: Vec<TcpListener>,
     /// Wakes the host's monitor to stop: it may sleep for longer than a second.
     host_events: Option<HostEventQueue>,
     /// A folder that is removed at the end of the program; the sandbox has to permit that.
@@ -101,9 +103,19 @@ impl<'a> Daemon<'a> {
         // Before the monitors: their totals continue from what it has recorded.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let board = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording }));
-        let (stop, pulses) = (Arc::default(), Vec::new());
+        let (stop, pulses, listeners) = (Arc::default(), Vec::new(), Vec::new());
         let (host_events, temporary, user) = (None, None, None);
-        Ok(Daemon { settings, board, stop, pulses, recorder, host_events, temporary, user })
+        Ok(Daemon {
+            settings,
+            board,
+            stop,
+            pulses,
+            recorder,
+            listeners,
+            host_events,
+            temporary,
+            user,
+        })
     }
 
     /// Finds and opens a fabric's port, so that an error is reported before the server starts; with the monitor
@@ -168,13 +180,38 @@ impl<'a> Daemon<'a> {
         clock: Clock,
         fabrics: Vec<SyncSender<PortEvent>>,
     ) -> Worker {
-        let mut monitor = HostMonitor::new(host, devices, clock, Arc::clone(&self.board));
+        let mut monitor = self.host_monitor(host, devices, clock);
         monitor.fabrics = fabrics;
+        Daemon::run_host(monitor)
+    }
+
+    /// The same before it runs.
+    pub fn host_monitor(
+        &mut self,
+        host: &HostSettings,
+        devices: Box<dyn DeviceSource>,
+        clock: Clock,
+    ) -> HostMonitor {
+        let mut monitor = HostMonitor::new(host, devices, clock, Arc::clone(&self.board));
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.totals(HOST_FABRIC));
         }
         self.host_events = Some(monitor.queue.clone());
+        monitor
+    }
+
+    /// The worker of the host's monitor.
+    pub fn run_host(monitor: HostMonitor) -> Worker {
         Worker { thread: "host".into(), run: Box::new(move || monitor.run()) }
+    }
+
+    /// Opens the sockets, which [`run`](Self::run) does unless it is done: from then on clients wait for the server.
+    pub fn listen(&mut self) -> Result<(), Fatal> {
+        if self.listeners.is_empty() {
+            let opened = listeners(self.settings);
+            self.listeners = opened.map_err(|error| Fatal::new(Exit::NoListener, error))?;
+        }
+        Ok(())
     }
 
     /// Runs until a signal, or until a thread ends unexpectedly. `announce` gets the addresses,
@@ -190,8 +227,8 @@ impl<'a> Daemon<'a> {
         if !self.settings.allowed_hosts.is_empty() {
             security = security.only_for(AllowedHosts::new(&self.settings.allowed_hosts, &PROBES));
         }
-        let listeners =
-            listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
+        self.listen()?;
+        let listeners = std::mem::take(&mut self.listeners);
         let notifier = Notifier::connect();
         // All files are open, and no thread runs yet: threads inherit the sandbox.
         sandbox::enter(self.settings, &security.files(), self.temporary, self.user.as_ref());

@@ -230,14 +230,30 @@ impl Monitor {
 
     /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
     fn monitor(&mut self, wire: &mut impl MadTransport) -> Result<Infallible, RunError> {
+        loop {
+            self.monitor_while(wire, self.settings.interval, |_, _| true)?;
+        }
+    }
+
+    /// The same with another interval, before it [runs](Self::run): while a function of each observation and the time
+    /// says so.
+    pub fn monitor_while(
+        &mut self,
+        wire: &mut impl MadTransport,
+        interval: Duration,
+        mut goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
+    ) -> Result<(), RunError> {
         self.scheduler.reset();
         let mut due = wire.now();
         loop {
             self.round(wire, due)?;
+            if !goes_on(self.latest(), wire.now()) {
+                return Ok(());
+            }
             // A round that took longer than the interval skips the sweeps that it missed.
             let now = wire.now();
             while due <= now {
-                due = due + self.settings.interval;
+                due = due + interval;
             }
             self.read_registers(wire, due)?;
             self.wait(wire, due)?;

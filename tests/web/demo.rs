@@ -1,11 +1,17 @@
-//! The demo: its own host, fabrics of other sizes, and the browser that it opens.
+//! The demo: its past, its own host, fabrics of other sizes, and the browser that it opens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use fabric_exporter::history_client::HistoryClient;
+use fabric_exporter::remote::Access;
+use fabric_history::model::{Event, Window};
+use fabric_history::source::{EventFilter, SeriesDetail};
+use fabric_history::{EventKind, Source};
+use ib_mad::Counter;
 use test_rig::child::{Running, read_lossy};
 use test_rig::metrics::Metrics;
 use test_rig::{Exporter, program, wait_until};
@@ -142,6 +148,132 @@ fn browser_is_opened_outside_of_the_sandbox() {
     );
 }
 
+/// How long the past of a demo is at least.
+const PAST: Duration = Duration::from_secs(2 * 3600);
+
+/// The recorded events of a kind.
+fn recorded(source: &dyn Source, kind: EventKind, window: Window) -> Vec<Event> {
+    source.events(&EventFilter { kinds: vec![kind], ..EventFilter::all(window) }).unwrap()
+}
+
+#[test]
+fn demo_starts_with_a_green_fabric_that_has_a_past() {
+    let mut exporter = Exporter::demo_uncaptured(&["--speedup=20"]);
+    let started = SystemTime::now();
+    exporter.wait_ready();
+    let page = exporter.get("/", &[]).text().to_owned();
+    assert!(page.contains("All ok: 68 links, 50 nodes"), "{page}");
+    assert!(!page.contains("earning"), "{page}");
+    // A monitor that has swept for hours, and goes on.
+    let metrics = exporter.metrics();
+    assert!(metrics.get("fabric_exporter_sweeps_total", &[("fabric", "default")]).unwrap() > 500.0);
+    let swept = metrics.get("fabric_exporter_sweep_timestamp_seconds", &[]).unwrap();
+    let now = started.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!((swept - now).abs() < 60.0, "the last sweep is one of now: {swept}, {now}");
+
+    let url = format!("http://{}/", exporter.address());
+    let history = HistoryClient::new(&url, &Access::default()).unwrap();
+    let window = Window { from: started - 2 * PAST, to: started };
+    assert!(history.span().unwrap().first.unwrap() < started - PAST);
+    for kind in [EventKind::ClockJump, EventKind::ExporterStop, EventKind::CongestionStart] {
+        assert_eq!(recorded(&history, kind, window), [], "{kind:?}");
+    }
+    assert_eq!(recorded(&history, EventKind::ExporterStart, window).len(), 2, "once each");
+    let changed = recorded(&history, EventKind::CableChanged, window);
+    assert!(changed.iter().any(|it| it.text.contains("serial number")), "{changed:?}");
+    let changed = changed[0].at;
+    let flaps = recorded(&history, EventKind::Flap, window);
+    // The replacement was one as well.
+    assert!(flaps.iter().filter(|it| it.at > changed).count() >= 2, "{flaps:?}");
+    assert!(flaps.iter().all(|it| it.at < started - Duration::from_secs(3600)), "{flaps:?}");
+
+    // The cable was bad before, and is clean since then.
+    let end = |label: &str| history.ports(label).unwrap().remove(0).end();
+    let errors = history.series(&[end("leaf-0-0[12]")], SeriesDetail::Errors, window).unwrap();
+    let errors = errors.iter().find(|it| it.counter == Counter::SymbolErrors).unwrap();
+    assert!(errors.steps.iter().map(|step| step.by).sum::<u64>() > 1_000);
+    assert!(errors.steps.iter().all(|step| step.from < changed), "{errors:?}");
+    // The traffic of a host is that of jobs.
+    let traffic = history.series(&[end("host-0")], SeriesDetail::All, window).unwrap();
+    let traffic = traffic.iter().find(|it| it.counter == Counter::XmitData).unwrap();
+    let rates = traffic.steps.iter().map(|step| {
+        step.by as f64 / step.to.duration_since(step.from).unwrap().as_secs_f64().max(1e-3)
+    });
+    let most = rates.clone().fold(0.0, f64::max);
+    let idle = rates.clone().filter(|rate| *rate < most / 5.0).count();
+    let busy = rates.filter(|rate| *rate > most / 2.0).count();
+    assert!(
+        idle >= 5 && busy >= 50,
+        "{idle} idle and {busy} busy steps of {}",
+        traffic.steps.len()
+    );
+
+    // The timeline of faults happens from now on.
+    let text = wait_until(LIMIT, "the bad cable", || {
+        let text = exporter.get("/links?verdict=bad", &[]).text().to_owned();
+        text.contains("leaf-0-1 port 10").then_some(text)
+    });
+    assert!(!text.contains("leaf-0-0 port 12"), "{text}");
+    wait_until(LIMIT, "the storm", || {
+        exporter.get("/host", &[]).text().contains("PFC storm").then_some(())
+    });
+    wait_until(LIMIT, "the congestion", || {
+        let since = Window { from: started, to: SystemTime::now() };
+        let roots = recorded(&history, EventKind::CongestionStart, since);
+        (!roots.is_empty()).then_some(())
+    });
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn only_a_fresh_history_gets_a_past() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let own = format!("--history.file={}", file.display());
+    for flags in [&[&*own][..], &["--no-past"], &["--hosts=500", "--fabric.interval=15s"]] {
+        let started = SystemTime::now();
+        let mut exporter = Exporter::demo_uncaptured(flags);
+        exporter.wait_ready();
+        let url = format!("http://{}/", exporter.address());
+        let history = HistoryClient::new(&url, &Access::default()).unwrap();
+        let first = wait_until(LIMIT, "a recorded sweep", || history.span().ok()?.first);
+        // Times have milliseconds there.
+        assert!(first > started - Duration::from_secs(1), "{flags:?}: {first:?}");
+        assert!(exporter.get("/", &[]).text().contains("earning"), "{flags:?}");
+        assert!(exporter.stop().success());
+    }
+}
+
+/// Ends a demo with a signal as soon as its history exists; returns what it printed.
+fn ended_early(signal: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let [out, temporary] = ["out", "tmp"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&temporary).unwrap();
+    let mut command = Command::new(program());
+    command
+        .args(["demo", "--web.listen-address=127.0.0.1:0"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&out).unwrap());
+    let mut demo = Running::spawn("fabric-exporter", &mut command);
+    let files = || std::fs::read_dir(&temporary).unwrap().map(|entry| entry.unwrap().path());
+    wait_until(LIMIT, "its history", || files().find(|it| it.join("history.db").exists()));
+    demo.signal(signal);
+    let ended = demo.wait_at_most(LIMIT).expect("it ends");
+    assert!(ended.success(), "{signal}: {ended}");
+    assert_eq!(files().count(), 0, "{signal}");
+    read_lossy(&out)
+}
+
+#[test]
+fn past_ends_at_a_signal() {
+    for signal in ["INT", "TERM"] {
+        // The past takes seconds; on a busy machine it may be over nevertheless.
+        let ended = (0..5).any(|_| ended_early(signal).is_empty());
+        assert!(ended, "{signal}: it served before it ended");
+    }
+}
+
 #[test]
 fn health_options_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
@@ -152,5 +284,6 @@ fn health_options_are_accepted() {
     exporter.wait_ready();
     let page = exporter.get("/links?verdict=unknown", &[]).text().to_owned();
     assert!(page.contains("leaf-0-1") && page.contains("aintenance"), "{page}");
+    assert!(!page.contains("leaf-0-0"), "{page}");
     assert!(exporter.stop().success());
 }

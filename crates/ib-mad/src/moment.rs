@@ -83,6 +83,8 @@ impl Anchor {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     began: Instant,
+    /// Its first moment.
+    first: Moment,
     /// Wall-clock time at the start.
     wall: SystemTime,
     /// Seconds of this clock per real second.
@@ -97,12 +99,19 @@ impl Clock {
 
     /// Starts a clock whose moments and wall-clock time run `speedup` times as fast, for simulated fabrics.
     pub fn accelerated(speedup: u32) -> Self {
-        Clock { began: Instant::now(), wall: SystemTime::now(), speedup: speedup.max(1) }
+        let (began, wall, first) = (Instant::now(), SystemTime::now(), Moment::default());
+        Clock { began, first, wall, speedup: speedup.max(1) }
+    }
+
+    /// The same clock with another first moment: there were moments before its start.
+    #[must_use]
+    pub fn beginning_at(self, first: Moment) -> Self {
+        Clock { first, ..self }
     }
 
     /// The current moment.
     pub fn now(&self) -> Moment {
-        Moment(nanos(self.began.elapsed() * self.speedup))
+        self.first + self.began.elapsed() * self.speedup
     }
 
     /// How long a duration of this clock takes.
@@ -120,7 +129,7 @@ impl Clock {
         if self.speedup != 1 {
             // The wall clock may be set at run time; an accelerated clock does not follow it.
             let moment = self.now();
-            return Anchor { moment, wall: self.wall + Duration::from_nanos(moment.0) };
+            return Anchor { moment, wall: self.wall + moment.since(self.first) };
         }
         // On a busy host the thread may be suspended for 10 ms between the readings of the two clocks: of three pairs
         // the one that took the least time counts.
@@ -152,6 +161,22 @@ mod tests {
     fn never_plus_duration_is_never() {
         assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
         assert_eq!(Moment(1).since(Moment(2)), Duration::ZERO);
+    }
+
+    #[test]
+    fn clock_has_moments_before_its_start() {
+        let past = Duration::from_secs(9_000);
+        for speedup in [1, 100] {
+            let clock = Clock::accelerated(speedup).beginning_at(Moment::default() + past);
+            let (anchor, wall) = (clock.anchor(), SystemTime::now());
+            assert!(anchor.moment >= Moment::default() + past);
+            let began = anchor.wall_of(Moment::default());
+            let ago = wall.duration_since(began).unwrap();
+            assert!(
+                ago > past - Duration::from_secs(60) && ago < past + Duration::from_secs(60),
+                "{ago:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `demo`: monitors a simulated fabric and serves its metrics.
 
 mod browser;
+mod jobs;
 mod own_host;
+mod past;
 mod roce;
 
 use std::convert::Infallible;
@@ -20,18 +22,22 @@ use crate::config::options::{
 };
 use crate::config::{FabricSettings, Settings};
 use fabric_dumps::Format;
+use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
 use ib_sim::net::Net;
-use ib_sim::scenario::{MAX_TOPOLOGY_BYTES, Overrides, ResolvedScenario, Scenario};
+use ib_sim::scenario::{
+    MAX_TOPOLOGY_BYTES, Overrides, OwnHost, ResolvedScenario, Scenario, TimedAction,
+};
 use ib_sim::simulation::Simulation;
-use ib_sim::transport::{SimClock, SimTransport, share};
+use ib_sim::transport::{SimClock, SimTransport, lock, share};
 use site_config::units::ByteSize;
 
 use super::Fatal;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
 use browser::Browser;
 use own_host::SimulatedHost;
+use past::Past;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,6 +108,13 @@ pub struct DemoArgs {
     /// Do not record a history
     #[arg(long, conflicts_with = "HistoryOptions")]
     no_history: bool,
+    /// Do not record a past before the start
+    ///
+    /// By default the history begins two and a half hours before the start, a link flapped and a bad cable was replaced
+    /// in that time, and all links are learned. There is no past either with another scenario or topology, more than 50
+    /// hosts, --fabric.capture, --fabric.totals-from, --history.file or --no-history.
+    #[arg(long)]
+    no_past: bool,
     #[command(flatten)]
     web: WebOptions,
     #[command(flatten)]
@@ -158,7 +171,21 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         Some(path) => scenario.resolve_on(topology(path)?, &overrides),
         None => scenario.resolve(&overrides),
     };
-    let resolved = resolved.map_err(Fatal::usage)?;
+    let mut resolved = resolved.map_err(Fatal::usage)?;
+    let has_past = is_built_in
+        && !args.no_past
+        && !args.no_history
+        && args.hosts.is_none_or(|hosts| hosts <= past::MOST_HOSTS)
+        // That file may be of something else, and must be true.
+        && args.history.file.is_none()
+        && args.fabric.totals_from.is_none()
+        // It is of what is sent while the demo runs.
+        && args.fabric.capture.is_none();
+    let jobs =
+        if is_built_in { jobs::take_traffic(&mut resolved, past::LENGTH) } else { Vec::new() };
+    let past = has_past.then(|| Scenario::demo_past(args.hosts));
+    let past = past.map(|past| past?.resolve_on(resolved.net.clone(), &Overrides::default()));
+    let past = past.transpose().map_err(Fatal::usage)?.map(|past| past.actions);
     // Before the temporary folder is made: an early signal must not leave it behind.
     let signals = match args.web.config_file {
         // SIGHUP reloads that file.
@@ -197,7 +224,35 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let about = scenario.about().to_owned();
     let mut daemon = Daemon::new(&settings)?;
     daemon.temporary = folder.as_ref().map(TempDir::path);
-    run_daemon(daemon, resolved, &about, args.clock, browser, signals)
+    let story = Story { resolved, about, jobs, past: past.filter(|_| folder.is_some()) };
+    run_daemon(daemon, story, args.clock, browser, signals)
+}
+
+/// What happens in a demo.
+struct Story {
+    resolved: ResolvedScenario,
+    about: String,
+    /// Changes of the traffic, from the begin of the past on.
+    jobs: Vec<TimedAction>,
+    /// The events of the past, if it is recorded.
+    past: Option<Vec<TimedAction>>,
+}
+
+impl Story {
+    /// What happens from the begin of the simulation on. Without a past it begins with the jobs that run at its end.
+    fn take_actions(&mut self) -> Vec<TimedAction> {
+        let mut actions = std::mem::take(&mut self.jobs);
+        if let Some(past) = self.past.take() {
+            actions.extend(past);
+        } else {
+            for job in &mut actions {
+                job.at = job.at.saturating_sub(past::LENGTH);
+            }
+            actions.append(&mut self.resolved.actions);
+        }
+        actions.sort_by_key(|action| action.at);
+        actions
+    }
 }
 
 /// Sets the help of an option that has another default here.
@@ -235,41 +290,73 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
 
 fn run_daemon(
     mut daemon: Daemon<'_>,
-    mut scenario: ResolvedScenario,
-    about: &str,
+    mut story: Story,
     speed: u32,
     browser: Option<Browser>,
-    signals: ShutdownSignals,
+    mut signals: ShutdownSignals,
 ) -> Result<(), Fatal> {
+    let has_past = story.past.is_some();
+    let actions = story.take_actions();
+    let Story { resolved: mut scenario, about, .. } = story;
     let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings);
     let nodes = &scenario.net.nodes;
     let switches = nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
-    let own_host = scenario.own_host.take();
+    let mut own_host = settings.host.as_ref().zip(scenario.own_host.take());
     let begin = format!(
         "\n{about}Simulated fabric: {switches} switches, {} HCAs. Open in a browser:\n",
         nodes.len() - switches
     );
     // The simulation takes the scenario; its flows are too many for a copy.
     let descriptions = std::mem::take(&mut scenario.descriptions);
+    // With a past, what happens from now on is scheduled when that is over.
+    let later = std::mem::replace(&mut scenario.actions, actions);
+    let mut monitors = (0..local_ports.len())
+        .map(|fabric_index| daemon.monitor(fabric_index))
+        .collect::<Result<Vec<_>, Fatal>>()?;
     // The scenario starts with this clock.
-    let clock = Clock::accelerated(speed);
+    let mut clock = Clock::accelerated(speed);
+    if has_past {
+        clock = clock.beginning_at(Moment::default() + past::LENGTH);
+    }
     let simulation = share(Simulation::new(scenario));
-    let mut workers = local_ports
-        .iter()
-        .enumerate()
-        .map(|(fabric_index, &port)| {
-            let (monitor, simulation) = (daemon.monitor(fabric_index)?, simulation.clone());
+    let devices =
+        |own_host: &OwnHost| SimulatedHost::new(simulation.clone(), own_host.clone(), clock);
+    let mut host = own_host
+        .as_ref()
+        .map(|(host, own_host)| daemon.host_monitor(host, Box::new(devices(own_host)), clock));
+    if let Some((monitor, &port)) =
+        monitors.first_mut().zip(local_ports.first()).filter(|_| has_past)
+    {
+        // So that an address that is not free is reported at once.
+        daemon.listen()?;
+        let calm = |own_host: &OwnHost| devices(&OwnHost { pfc_storm: None, ..own_host.clone() });
+        let host = host.as_mut().zip(own_host.as_ref().map(|(_, own_host)| calm(own_host)));
+        let interval = settings.fabrics[0].interval;
+        let past = Past { simulation: simulation.clone(), port, clock, monitor, interval, host };
+        if !past.record(&mut daemon, &mut signals)? {
+            return Ok(());
+        }
+        let now = clock.now();
+        lock(&simulation).schedule(now, later);
+        if let Some((_, OwnHost { pfc_storm: Some(storm), .. })) = &mut own_host {
+            *storm += now.since(Moment::default());
+        }
+    }
+    let mut workers: Vec<Worker> = (monitors.into_iter().zip(local_ports).enumerate())
+        .map(|(fabric_index, (monitor, port))| {
+            let simulation = simulation.clone();
             let open = move || SimTransport::new(simulation.clone(), port, SimClock::Real(clock));
-            Ok(Worker {
+            Worker {
                 thread: format!("sim-{fabric_index}"),
                 run: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
-            })
+            }
         })
-        .collect::<Result<Vec<_>, Fatal>>()?;
-    if let Some((host, own_host)) = settings.host.as_ref().zip(own_host) {
-        let devices = Box::new(SimulatedHost::new(simulation, own_host, clock));
-        workers.push(daemon.host(host, devices, clock, Vec::new()));
+        .collect();
+    if let Some((mut monitor, (_, own_host))) = host.zip(own_host) {
+        // The storm is in the future now.
+        monitor.devices = Box::new(devices(&own_host));
+        workers.push(Daemon::run_host(monitor));
     }
     daemon.run(workers, signals, |addresses| {
         // With a closed pipe the demo still runs.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ib_mad::clock::Clock;
 use ib_mad::counter::{CounterKind, TABLE};
+use ib_mad::moment::Anchor;
 use ib_mad::{Moment, Reading};
 use ib_sim::net::PortId;
 use ib_sim::scenario::OwnHost;
@@ -52,11 +53,11 @@ impl SimulatedHost {
     }
 }
 
-impl DeviceSource for SimulatedHost {
-    fn read(&mut self) -> HostSnapshot {
-        let anchor = self.clock.anchor();
+impl SimulatedHost {
+    /// What a reading finds. Its time is that of a clock while nobody else advances the simulation.
+    pub fn at(&self, anchor: Anchor, clock: impl FnOnce() -> Moment) -> HostSnapshot {
         let mut simulation = lock(&self.simulation);
-        let now = self.clock.now();
+        let now = clock();
         simulation.advance(now);
         let ports = self.ports.iter().enumerate();
         let mut devices: Vec<Device> =
@@ -64,14 +65,14 @@ impl DeviceSource for SimulatedHost {
         drop(simulation);
         devices.extend(self.roce.iter().map(|roce| roce.device(now)));
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        HostSnapshot {
-            anchor,
-            began: now,
-            ended: self.clock.now(),
-            devices,
-            excluded: 0,
-            problem: None,
-        }
+        HostSnapshot { anchor, began: now, ended: now, devices, excluded: 0, problem: None }
+    }
+}
+
+impl DeviceSource for SimulatedHost {
+    fn read(&mut self) -> HostSnapshot {
+        let snapshot = self.at(self.clock.anchor(), || self.clock.now());
+        HostSnapshot { ended: self.clock.now(), ..snapshot }
     }
 
     /// Nothing is cached.

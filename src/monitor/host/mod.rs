@@ -37,7 +37,8 @@ pub struct HostMonitor {
     interval: Duration,
     /// Where and which devices to receive events from, if any.
     listen: Option<(PathBuf, DeviceFilter)>,
-    devices: Box<dyn DeviceSource>,
+    /// What it reads.
+    pub devices: Box<dyn DeviceSource>,
     clock: Clock,
     shared: Arc<Sender<SharedState>>,
     /// Where it takes events, and its end.
@@ -112,6 +113,11 @@ impl HostMonitor {
 
     fn read(&mut self) {
         let snapshot = self.devices.read();
+        self.add(snapshot);
+    }
+
+    /// Adds a reading of the devices, and publishes it.
+    pub fn add(&mut self, snapshot: HostSnapshot) {
         self.log_snapshot(&snapshot);
         self.readings.add(snapshot, &mut self.observation);
         let (by_host, by_fabrics) = (self.queue.dropped(), self.dropped_by_fabrics);

@@ -189,6 +189,14 @@ impl Simulation {
         self.update_load();
     }
 
+    /// Adds actions with times since a moment: each is applied when it is due, after others of that time.
+    pub fn schedule(&mut self, from: Moment, actions: impl IntoIterator<Item = TimedAction>) {
+        let from = from.since(Moment::default());
+        let later = |action: TimedAction| TimedAction { at: from + action.at, ..action };
+        self.pending.extend(actions.into_iter().map(later));
+        self.pending.make_contiguous().sort_by_key(|action| action.at);
+    }
+
     fn next_change(&self) -> Option<Moment> {
         let action = self.pending.front().map(due_at);
         let sweep = self.subnets.iter().filter_map(|subnet| subnet.next_sweep).min();

@@ -122,3 +122,20 @@ impl Bench {
         assert_eq!(self.counted(counter), expected, "{counter:?}");
     }
 }
+
+#[test]
+fn later_actions_are_scheduled_between_others() {
+    let port = find(&tree(), "leaf-0-0[1]");
+    let set = |seconds| TimedAction {
+        at: Duration::from_secs(seconds),
+        action: Action::SetCounter { port, counter: Counter::SymbolErrors, value: seconds },
+    };
+    let mut simulation = Simulation::new(scenario(tree(), vec![set(10), set(60)]));
+    let at = |seconds| Moment::default() + Duration::from_secs(seconds);
+    simulation.advance(at(20));
+    simulation.schedule(at(20), [set(5), set(40), set(50)]);
+    for (now, value) in [(24, 10), (25, 5), (59, 5), (60, 40), (69, 40), (70, 50)] {
+        simulation.advance(at(now));
+        assert_eq!(simulation.count(port, Counter::SymbolErrors), value, "{now}");
+    }
+}

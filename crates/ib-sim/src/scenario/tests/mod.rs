@@ -9,7 +9,7 @@ mod order;
 
 use std::time::Duration;
 
-use super::{Action, Overrides, ResolvedScenario, Scenario};
+use super::{Action, Overrides, ResolvedScenario, Scenario, TimedAction};
 use crate::net::Net;
 use ib_mad::node::NodeKind;
 
@@ -258,6 +258,19 @@ fn demo_has_its_faults_on_a_fabric_of_any_size() {
         });
         let far = story.net.port(bad.unwrap()).cable.unwrap();
         assert_eq!(story.net.node_of(far).kind, NodeKind::Switch, "{wanted}");
+        // Its past is about other links, and has no traffic of its own.
+        let past = Scenario::demo_past(Some(wanted)).unwrap();
+        let past = past.resolve_on(story.net.clone(), &Overrides::default());
+        let past = past.unwrap_or_else(|error| panic!("{wanted}: {error}"));
+        let swapped = past.actions.iter().find_map(|step| match step.action {
+            Action::SwapCable { port } => Some(port),
+            _ => None,
+        });
+        let ends = [swapped.unwrap(), past.net.port(swapped.unwrap()).cable.unwrap()];
+        assert!(ends.iter().all(|end| past.net.node_of(*end).kind == NodeKind::Switch), "{wanted}");
+        assert!(!ends.contains(&bad.unwrap()), "{wanted}");
+        let has_traffic = |step: &TimedAction| matches!(step.action, Action::SetTraffic { .. });
+        assert!(!past.actions.iter().any(has_traffic), "{wanted}");
     }
     assert_eq!(
         format!(
