@@ -343,7 +343,7 @@ mod tests {
             verdicts.add(link.verdict());
         }
         let (fabric, swept_at) = ("f".into(), Some("1970-01-01T00:00:00Z".into()));
-        let condition = Condition::default();
+        let condition = Condition { verdict: "bad".into(), ..Condition::default() };
         Links { fabrics: vec![FabricLinks { fabric, swept_at, condition, verdicts, links }] }
     }
 

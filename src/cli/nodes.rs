@@ -232,7 +232,7 @@ fn row(fabric: &str, node: &Node) -> super::table::Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{FabricNodes, NodeName};
+    use crate::api::model::{Condition, FabricNodes, NodeName};
     use crate::cli::{Cli, Verb};
     use clap::Parser;
 
@@ -254,7 +254,9 @@ mod tests {
             node(3, "host-1 mlx5_0", "ca", Verdicts::default(), false),
             node(4, "host-2 mlx5_0", "ca", Verdicts { watch: 1, ..ok }, true),
         ];
-        Nodes { fabrics: vec![FabricNodes { fabric: "f".into(), nodes, ..FabricNodes::default() }] }
+        let condition = Condition { verdict: "bad".into(), ..Condition::default() };
+        let fabric = "f".into();
+        Nodes { fabrics: vec![FabricNodes { fabric, condition, nodes, ..FabricNodes::default() }] }
     }
 
     /// The names in the order of JSON and of the table.
