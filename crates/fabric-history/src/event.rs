@@ -32,6 +32,7 @@ ib_mad::labeled_enum! {
         CableMoved, "cable_moved", "The cable of a port now leads to another port.";
         CableChanged, "cable_changed", "The serial number of the cable or module of a port has changed.";
         VerdictChanged, "verdict_changed", "The verdict of a link changed.";
+        VerdictUpdated, "verdict_updated", "The reason of a degraded or bad verdict, or what to try first, changed.";
         RateChanged, "rate_changed", "The width or speed of a link changed.";
         NodeDown, "node_down", "A node is missing or does not respond.";
         NodeUp, "node_up", "A node responds again.";

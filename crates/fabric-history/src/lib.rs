@@ -6,6 +6,7 @@ pub mod event;
 pub mod export;
 pub mod file;
 pub mod history_query;
+pub mod incidents;
 pub mod local_clock;
 pub mod model;
 pub mod outcomes;

@@ -11,7 +11,7 @@ use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::{Counter, Guid};
 
-/// A source for tests: its results are its fields, whatever the query.
+/// A source for tests: its results are its fields, whatever the query; events are those of the window.
 #[derive(Debug, Default)]
 pub struct Canned {
     pub ports: Vec<Port>,
@@ -65,8 +65,12 @@ impl Source for Canned {
         Ok(self.ports.clone())
     }
 
-    fn page(&self, _: &EventFilter, _: Page) -> Answer<Events> {
-        Ok(Events { events: self.events.clone(), next: None })
+    fn page(&self, filter: &EventFilter, _: Page) -> Answer<Events> {
+        let is_wanted = |event: &&Event| {
+            let is_of_kind = filter.kinds.iter().any(|kind| kind.label() == event.kind);
+            filter.window.has(event.at) && (filter.kinds.is_empty() || is_of_kind)
+        };
+        Ok(Events { events: self.events.iter().filter(is_wanted).cloned().collect(), next: None })
     }
 
     fn cables(&self, _: &[End], _: Window) -> Answer<Vec<Cable>> {

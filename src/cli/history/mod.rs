@@ -1,6 +1,7 @@
 //! `history`: queries a recorded history.
 
 mod export;
+mod incidents;
 mod show;
 
 use std::io::Write;
@@ -62,6 +63,8 @@ pub struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
+    /// List incidents, oldest first: events grouped by their cause
+    Incidents(incidents::IncidentsArgs),
     /// List events, oldest first
     Events(show::EventsArgs),
     /// Show the events and counters of a port
@@ -143,6 +146,7 @@ pub fn run(args: HistoryArgs, color: ColorChoice) -> Result<(), Fatal> {
     let is_export = matches!(args.command, HistoryCommand::Export(_));
     let progress = (!is_export).then(|| Progress::start("reading the history", None));
     let output = match &args.command {
+        HistoryCommand::Incidents(args) => args.run(origin.open()?.source(), clock, color)?,
         HistoryCommand::Events(args) => args.run(origin.open()?.source(), clock, color)?,
         HistoryCommand::Port(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Link(args) => args.run(origin.open()?.source(), clock)?,
@@ -260,7 +264,7 @@ impl WindowArgs {
         let known = source.span()?;
         let is_stale = |last: &SystemTime| *last + STALE_AFTER < clock.time();
         let to = match known.last.filter(is_stale) {
-            Some(last) if since.is_none() => until.unwrap_or(last + MARGIN),
+            Some(last) if since.is_none_or(|since| since <= last) => until.unwrap_or(last + MARGIN),
             _ => until.unwrap_or_else(|| open_end(clock)),
         };
         let from = since.unwrap_or_else(|| {

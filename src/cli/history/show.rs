@@ -138,6 +138,7 @@ impl VerdictsArgs {
         {
             window.from = first;
         }
+        let window = until_known(source, window, clock.time())?;
         let found = Outcomes::compute(source, window)?;
         let text = if self.json { as_json(&found)? } else { found.to_markdown() };
         let episodes: u64 = found.rows.iter().map(|row| row.episodes).sum();
@@ -176,18 +177,18 @@ fn kind(label: &str) -> Result<EventKind, String> {
         .ok_or_else(|| format!("unknown kind; known: {}", EventKind::labels()))
 }
 
-fn text_of(lines: Vec<String>) -> String {
+pub(super) fn text_of(lines: Vec<String>) -> String {
     lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 /// The summary: what was found, in which period, and other remarks.
-fn summarize(what: &str, window: Window, remarks: &str, clock: &LocalClock) -> String {
+pub(super) fn summarize(what: &str, window: Window, remarks: &str, clock: &LocalClock) -> String {
     let [from, to] = [window.from, window.to].map(|at| clock.format(at));
     format!("{what} from {from} to {to}{remarks}; time zone: {}", clock.zone())
 }
 
 /// The width of a column with these cells.
-fn column_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
+pub(super) fn column_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
 }
 
@@ -217,7 +218,7 @@ impl EventsArgs {
     }
 }
 
-fn event_table(events: &[Event], clock: &LocalClock, colors: bool) -> String {
+pub(super) fn event_table(events: &[Event], clock: &LocalClock, colors: bool) -> String {
     let kinds = column_width(events.iter().map(|event| &*event.kind));
     let places = column_width(events.iter().map(|event| &*event.place));
     let line = |event: &Event| {

@@ -1,12 +1,13 @@
 //! The report as one self-contained page of HTML: no scripts, no images, no external styles. It is readable in
 //! light and dark mode, on paper, and by a screen reader.
 
+use ib_mad::label;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::incidents::Severity;
 use crate::local_clock::LocalClock;
 use crate::plot;
-use crate::report::{Report, Section, Suspect};
-use ib_health::Verdict;
+use crate::report::{Finding, Report, Section};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -24,8 +25,9 @@ td.when, td.what { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 article { border: 1px solid var(--quiet); border-left: .4rem solid var(--watch); border-radius: .3rem; padding: .8rem 1rem; margin: 1rem 0; break-inside: avoid; }
 article.bad { border-left-color: var(--bad); }
+article p.when { margin: .2rem 0; } dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .5rem 0; }
+dt { opacity: .75; } dd { margin: 0; overflow-wrap: anywhere; }
 article ul { margin: .5rem 0; padding-left: 1.2rem; }
-.verdict { font-weight: 700; color: var(--watch); } .verdict.bad { color: var(--bad); } .verdict.ok { color: var(--good); }
 code { font-size: .85rem; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; display: block; margin-top: .5rem; }
 svg text { font-size: 12px; fill: currentColor; } svg .unit { opacity: .7; font-size: 11px; }
@@ -58,7 +60,7 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
                         Section::Heading(text) => h2 { (text) },
                         Section::Text(text) => p { (text) },
                         Section::List(items) => ul { @for item in items { li { (item) } } },
-                        Section::Suspect(suspect) => (suspect_article(suspect, report, clock)),
+                        Section::Finding(finding) => (finding_article(finding, report, clock)),
                         Section::Table(head, classes, rows) => div .wide { table {
                             thead { tr { @for name in head { th { (name) } } } }
                             tbody { @for row in rows { tr {
@@ -75,19 +77,42 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
     page.into_string()
 }
 
-fn suspect_article(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
+fn finding_article(finding: &Finding, report: &Report, clock: &LocalClock) -> Markup {
+    let incident = &finding.incident;
+    let format_time = |at| clock.format(at);
+    let class = if incident.severity == Severity::Critical { "bad" } else { "watch" };
+    let hosts = finding.hosts();
     html! {
-        article class=(suspect.worst) {
-            h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (Verdict::word(suspect.worst)) } }
-            p .quiet {
-                "Link ID " code { (suspect.link) } ". Suspect since " (clock.format(suspect.since))
-                ". Verdict at the end: " span class={ "verdict " (suspect.last) } { (suspect.last_text()) } "."
+        article class=(class) {
+            h3 { (incident.title) }
+            p .when { (finding.when(report.window, &format_time)) }
+            dl {
+                dt { "Why" } dd { (incident.cause.as_deref().unwrap_or("Not known.")) }
+                @if !hosts.is_empty() { dt { "Hosts" } dd { (hosts) } }
+                @if let Some(advice) = &incident.advice { dt { "Try first" } dd { strong { (advice) } } }
+                @for module in &finding.modules {
+                    dt { "Part" } dd { (module.part) ", serial number " (module.serial) ", at " (module.port) }
+                }
+                dt { "Since then" } dd { (finding.since_then) }
+                @if let Some(link) = incident.link { dt { "Link ID" } dd { code { (link) } } }
             }
-            ul {
-                @for line in &suspect.evidence { li { (line) } }
-                @if let Some(repair) = suspect.repair { li { strong { "Try first: " } (repair) } }
+            @if !finding.evidence.is_empty() {
+                ul { @for line in &finding.evidence { li { (line) } } }
             }
-            @if let Some(plot) = plot::draw(suspect.timeline(), report.window, clock) { (plot) }
+            @if let Some(timeline) = finding.timeline()
+                && let Some(plot) = plot::draw(timeline, report.window, clock) { (plot) }
+            details {
+                summary { (label::plural(incident.event_count, "event")) }
+                div .wide { table {
+                    @for event in &incident.events { tr {
+                        td .when { (clock.format(event.at)) } td .what { (event.kind) }
+                        td { (event.place) } td { (event.text) }
+                    } }
+                } }
+                @if incident.more_events() > 0 {
+                    p .quiet { "Not listed: " (label::plural(incident.more_events(), "more event")) "." }
+                }
+            }
         }
     }
 }

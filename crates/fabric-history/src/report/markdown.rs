@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::local_clock::LocalClock;
 use crate::plot;
-use crate::report::{Report, Section, Suspect};
-use ib_health::Verdict;
+use crate::report::{Finding, Report, Section};
+use ib_mad::label;
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;
@@ -35,7 +35,7 @@ fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::f
             Section::List(items) => {
                 items.iter().try_for_each(|item| writeln!(out, "- {}", escaped(item)))?;
             }
-            Section::Suspect(suspect) => write_suspect(out, suspect, report, clock)?,
+            Section::Finding(finding) => write_finding(out, finding, report, clock)?,
             Section::Table(head, _, rows) => write_table(out, &head, &rows)?,
         }
     }
@@ -53,32 +53,55 @@ fn write_table(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> std::fm
     writeln!(out)
 }
 
-fn write_suspect(
+/// Events of a finding in Markdown: a ticket is read on a screen.
+const MAX_EVENTS: usize = 12;
+
+fn write_finding(
     out: &mut String,
-    suspect: &Suspect,
+    finding: &Finding,
     report: &Report,
     clock: &LocalClock,
 ) -> std::fmt::Result {
-    let Suspect { place, link, .. } = suspect;
-    let (worst, last) = (Verdict::word(suspect.worst), suspect.last_text());
-    writeln!(out, "### {}: {worst}\n", escaped(place))?;
-    writeln!(
-        out,
-        "Link ID `{link}`. Suspect since {}. Verdict at the end: {last}.\n",
-        clock.format(suspect.since)
-    )?;
-    for line in &suspect.evidence {
+    let incident = &finding.incident;
+    writeln!(out, "### {}: {}\n", incident.severity.label(), escaped(&incident.title))?;
+    writeln!(out, "{}\n", finding.when(report.window, &|at| clock.format(at)))?;
+    let cause = incident.cause.as_deref().unwrap_or("Not known.");
+    writeln!(out, "- **Why:** {}", escaped(cause))?;
+    let hosts = finding.hosts();
+    if !hosts.is_empty() {
+        writeln!(out, "- **Hosts:** {}", escaped(&hosts))?;
+    }
+    if let Some(advice) = &incident.advice {
+        writeln!(out, "- **Try first:** {}", escaped(advice))?;
+    }
+    for module in &finding.modules {
+        let [part, serial, port] =
+            [&module.part, &module.serial, &module.port].map(|it| escaped(it));
+        writeln!(out, "- **Part:** {part}, serial number {serial}, at {port}")?;
+    }
+    writeln!(out, "- **Since then:** {}", escaped(&finding.since_then))?;
+    if let Some(link) = incident.link {
+        writeln!(out, "- **Link ID:** `{link}`")?;
+    }
+    for line in &finding.evidence {
         writeln!(out, "- {}", escaped(line))?;
     }
-    if let Some(repair) = suspect.repair {
-        writeln!(out, "- **Try first:** {repair}")?;
-    }
     writeln!(out)?;
-    for errors in suspect.timeline().errors(report.window, COLUMNS) {
-        let (bars, place) = (plot::bars(&errors.columns), escaped(&errors.port.label()));
-        writeln!(out, "`{bars}` {} at {place}\n", errors.what)?;
+    if let Some(timeline) = finding.timeline() {
+        for errors in timeline.errors(report.window, COLUMNS) {
+            let (bars, place) = (plot::bars(&errors.columns), escaped(&errors.port.label()));
+            writeln!(out, "`{bars}` {} at {place}\n", errors.what)?;
+        }
     }
-    Ok(())
+    let listed = incident.events.len().min(MAX_EVENTS);
+    for event in incident.events.iter().take(listed) {
+        let (at, kind, place) = (clock.format(event.at), &event.kind, escaped(&event.place));
+        writeln!(out, "    {at}  {kind}  {place}  {}", event.text.replace(char::is_control, " "))?;
+    }
+    match incident.event_count - listed {
+        0 => writeln!(out),
+        more => writeln!(out, "\nNot listed: {}.\n", label::plural(more, "more event")),
+    }
 }
 
 /// Escapes a text: names come from the fabric, and must not become markup.

@@ -23,6 +23,7 @@ use ib_mad::label;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::CounterSet;
+use ib_mad::register::text;
 use ib_mad::{Guid, Moment};
 
 /// A link as it was last known.
@@ -36,6 +37,33 @@ pub(super) struct LastLink {
     down_at: Option<Moment>,
     /// The number of its latest loss.
     losses: u32,
+    /// What was recorded last of its verdict.
+    told: Option<ToldVerdict>,
+}
+
+/// What a recorded verdict says beside itself.
+#[derive(Clone, Copy, Debug)]
+struct ToldVerdict {
+    repair: Option<Repair>,
+    /// Its first reason.
+    reason: Option<Reason>,
+    at: Moment,
+}
+
+/// A verdict's first reason is recorded this often at most: two reasons of one weight may take turns. What to try
+/// first is recorded whenever it changes: reports have to advise the same as the pages at that time.
+const REASONS_APART: Duration = Duration::from_secs(600);
+
+impl ToldVerdict {
+    fn of(found: &LinkAssessment, at: Moment) -> Self {
+        ToldVerdict { repair: found.repair, reason: found.reasons.worst().map(|(it, _)| it), at }
+    }
+
+    /// Whether another one is to be recorded.
+    fn is_outdated(self, now: ToldVerdict) -> bool {
+        let is_other_reason = self.reason != now.reason && now.at.since(self.at) >= REASONS_APART;
+        self.repair != now.repair || is_other_reason
+    }
 }
 
 impl LastLink {
@@ -49,6 +77,7 @@ impl LastLink {
             changed: found.outages.last_change,
             down_at: None,
             losses: loss.map_or(0, |loss| loss.number),
+            told: None,
         }
     }
 }
@@ -105,7 +134,13 @@ impl Sweep<'_> {
         }
         let was = std::mem::replace(&mut last.verdict, found.verdict);
         // A change between unknown and ok is no event.
-        if was != found.verdict && was.max(found.verdict) >= Verdict::Watch {
+        if was.max(found.verdict) < Verdict::Watch {
+            return;
+        }
+        let now = ToldVerdict::of(found, snapshot.ended);
+        let is_outdated = last.told.is_none_or(|told| told.is_outdated(now));
+        if was != found.verdict || is_outdated && found.verdict >= Verdict::Watch {
+            last.told = Some(now);
             let event = self.verdict_event(id, place(found.link), was, found);
             self.events.push(event);
         }
@@ -119,7 +154,8 @@ impl Sweep<'_> {
         found: &LinkAssessment,
     ) -> NewEvent {
         let [from, to] = [was, found.verdict].map(|verdict| Verdict::word(verdict.label()));
-        let mut text = format!("from {from} to {to}");
+        let is_same = was == found.verdict;
+        let mut text = if is_same { format!("still {to}") } else { format!("from {from} to {to}") };
         let mut reasons = Vec::new();
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
         {
@@ -129,17 +165,38 @@ impl Sweep<'_> {
             text += &evidence;
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));
         }
+        if let Some(repair) = found.repair.filter(|_| is_same) {
+            text += &format!("; try first: {}", repair.help());
+        }
+        let snapshot = self.snapshot;
         NewEvent {
-            at: self.snapshot.anchor.wall_of(self.snapshot.ended.max(found.since)),
-            kind: EventKind::VerdictChanged,
+            at: snapshot.anchor.wall_of(snapshot.ended.max(found.since)),
+            kind: if is_same { EventKind::VerdictUpdated } else { EventKind::VerdictChanged },
             about: About::Link(id),
             place,
             text,
             detail: json!({
                 "from": was.label(), "to": found.verdict.label(), "reasons": reasons,
                 "repair": found.repair.map(Repair::label),
+                "modules": self.modules(found.link),
             }),
         }
+    }
+}
+
+impl Sweep<'_> {
+    /// The cable or modules of a link, as its ports report them: what a technician takes along.
+    fn modules(&self, link: Link) -> Value {
+        let modules = [link.0, link.1].into_iter().filter_map(|port| {
+            let end = self.snapshot.fabric.end(port);
+            let module = self.snapshot.hardware.port(end)?.plugged()?;
+            let [part, serial] = [text(&module.part_number), text(&module.serial_number)];
+            let is_known = !part.is_empty() || !serial.is_empty();
+            is_known.then(
+                || json!({"port": port_label(self.snapshot, port), "part": part, "serial": serial}),
+            )
+        });
+        modules.collect()
     }
 }
 

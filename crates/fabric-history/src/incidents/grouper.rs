@@ -1,0 +1,479 @@
+//! Assigns each event to a group, in the order of time.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use crate::EventKind;
+use crate::incidents::Incident;
+use crate::incidents::describe::describe;
+use crate::incidents::group::{Cause, Group, LinkFacts};
+use crate::incidents::places::Places;
+use crate::model::{Event, FabricState, Window};
+use ib_fabric::topology::{End, LinkId};
+use ib_health::Verdict;
+use ib_mad::Guid;
+
+/// What one sweep finds at once has times within this: its start, its end, and the times that devices report.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Events of one cause that are found in different sweeps: links go down up to this long before their node is
+/// missing, and counters of a whole fabric are cleared within this.
+const NEAR: Duration = Duration::from_secs(120);
+
+/// What follows an outage, also after its end: devices are asked for reasons and cables every few minutes.
+const AFTERMATH: Duration = Duration::from_secs(600);
+
+/// A link whose verdict returns within this is the same incident: a cable at its limit is one, not ten.
+const RELAPSE: Duration = Duration::from_secs(6 * 3600);
+
+/// Groups of a fabric in memory: a month of a fabric with a thousand hosts has some hundred.
+const MAX_GROUPS: usize = 20_000;
+
+/// Where a group is among all.
+type Index = usize;
+
+/// Groups the events of one fabric.
+#[derive(Debug, Default)]
+pub struct Grouper {
+    pub places: Places,
+    /// Groups that were dropped because there were too many.
+    pub dropped: usize,
+    /// By the order in which they began; those that another one absorbed, or that were dropped, are gone.
+    groups: Vec<Option<Group>>,
+    /// The latest group of each.
+    of_node: HashMap<Guid, Index>,
+    of_link: HashMap<LinkId, Index>,
+    of_port: HashMap<End, Index>,
+    of_cause: HashMap<Cause, Index>,
+}
+
+impl Grouper {
+    /// Adds an event; those of a kind that is not known are ignored.
+    pub fn add(&mut self, event: Event) {
+        let Some(kind) = EventKind::from_label(&event.kind) else { return };
+        self.places.learn_event(&event);
+        let index = match kind {
+            EventKind::NodeDown | EventKind::NodeUp | EventKind::DeviceFatal => {
+                self.for_node(kind, &event)
+            }
+            EventKind::LinkDown
+            | EventKind::LinkUp
+            | EventKind::Flap
+            | EventKind::ExpectedLinkDown
+            | EventKind::RateChanged
+            | EventKind::VerdictChanged
+            | EventKind::VerdictUpdated
+            | EventKind::LinkDownReason
+            | EventKind::CableChanged => self.for_link(kind, &event),
+            EventKind::CableMoved => self.for_moved(&event),
+            EventKind::CongestionStart | EventKind::CongestionEnd => self.for_congestion(&event),
+            EventKind::CounterReset => self.for_reset(&event),
+            EventKind::CounterSaturated => self
+                .of_event(&event, event.at, AFTERMATH)
+                .unwrap_or_else(|| self.latest(Cause::Saturation, event.at, NEAR)),
+            EventKind::MasterChanged => self.latest(Cause::Master, event.at, AFTERMATH),
+            EventKind::NodeAdded | EventKind::LinkAdded => self
+                .of_event(&event, event.at, AFTERMATH)
+                .unwrap_or_else(|| self.latest(Cause::Growth, event.at, NEAR)),
+            EventKind::ExporterStart
+            | EventKind::ExporterStop
+            | EventKind::HistoryDisplaced
+            | EventKind::SweepFailed
+            | EventKind::SweepRecovered
+            | EventKind::ReadsFailed
+            | EventKind::ReadsRecovered
+            | EventKind::ClockJump => {
+                if kind == EventKind::ExporterStart {
+                    self.interrupt(event.at);
+                }
+                self.latest(Cause::Monitoring, event.at, AFTERMATH)
+            }
+        };
+        self.put(index, kind, event);
+    }
+
+    fn put(&mut self, index: Index, kind: EventKind, event: Event) {
+        let Some(group) = self.groups.get_mut(index).and_then(Option::as_mut) else { return };
+        if let Some(node) = event.node {
+            if matches!(kind, EventKind::NodeDown | EventKind::NodeUp | EventKind::DeviceFatal) {
+                self.of_node.insert(node, index);
+            } else if let Some(port) = event.port.filter(|_| group.cause != Cause::Outage) {
+                self.of_port.insert((node, port), index);
+            }
+        }
+        // The verdict on a link that went down with its node is held for an hour after that.
+        let has_verdict = kind == EventKind::VerdictChanged || group.cause == Cause::Link;
+        if let Some(link) = event.link.filter(|_| has_verdict) {
+            self.of_link.insert(link, index);
+        }
+        group.add(kind, event);
+    }
+
+    /// The group of an outage.
+    fn for_node(&mut self, kind: EventKind, event: &Event) -> Index {
+        let Some(guid) = event.node else { return self.begin(Cause::Outage, event.at) };
+        if let Some(index) = self.known(self.of_node.get(&guid), event.at, Duration::ZERO) {
+            return index;
+        }
+        // A bad cable cut the node off.
+        if let Some(index) = self.judged_link_of(guid, event.at) {
+            return index;
+        }
+        let latest = self.known(self.of_cause.get(&Cause::Outage), event.at, Duration::ZERO);
+        if let Some(index) = latest.filter(|index| self.has_part(*index, guid, event.at)) {
+            return index;
+        }
+        let index = self.begin(Cause::Outage, event.at);
+        if kind == EventKind::NodeUp
+            && let Some(Some(group)) = self.groups.get_mut(index)
+        {
+            group.began_earlier = true;
+        }
+        self.absorb_recent(index, event.at, |places, group| {
+            let links = group.links.keys().flat_map(|link| link.ends());
+            let of_node = links.chain(group.ports.iter().copied()).any(|(of, _)| of == guid);
+            let is_plain_link = group.cause == Cause::Link && of_node && !group.has_verdict();
+            // The switch of HCAs that were found missing a moment earlier.
+            let is_cut_off = places.is_switch(guid)
+                && group.cause == Cause::Outage
+                && group.nodes.keys().all(|node| places.is_neighbor(*node, guid));
+            is_plain_link || is_cut_off
+        });
+        index
+    }
+
+    /// Whether a node that goes down is part of an outage: it is behind its nodes, or went down with others of its kind.
+    fn has_part(&self, index: Index, guid: Guid, at: SystemTime) -> bool {
+        let Some(Some(group)) = self.groups.get(index) else { return false };
+        let is_down = |of: Guid| group.nodes.get(&of).is_some_and(|it| it.up.is_none());
+        if self.places.is_behind(guid, is_down) {
+            return true;
+        }
+        let is_switch = self.places.is_switch(guid);
+        let near = if is_switch { NEAR } else { AT_ONCE };
+        let mut nodes = group.nodes.keys();
+        let same_kind = nodes.any(|of| self.places.is_switch(*of) == is_switch);
+        let host = self.places.host(guid);
+        let same_host = host.is_some()
+            && group.nodes.keys().any(|of| self.places.host(*of) == host)
+            && group.began + NEAR >= at;
+        let began_with_switch = group.nodes.keys().any(|of| self.places.is_switch(*of));
+        same_host || same_kind && is_switch == began_with_switch && group.began + near >= at
+    }
+
+    /// The group of a link's event, or of a port that has a link.
+    fn for_link(&mut self, kind: EventKind, event: &Event) -> Index {
+        let at = event.at;
+        let end = event.node.zip(event.port);
+        let link = event.link.or_else(|| self.places.link_of(end?));
+        let is_bad = kind == EventKind::VerdictChanged && tells_more_than_down(event);
+        let of_link = self.known(link.and_then(|link| self.of_link.get(&link)), at, RELAPSE);
+        let of_link = of_link.filter(|index| !is_bad || self.cause(*index) == Some(Cause::Link));
+        // A link that was bad before its node went down stays an incident of its own.
+        let judged = of_link.filter(|index| self.is_judged(*index));
+        let outage = || self.outage_of(link, end, at).filter(|_| !is_bad);
+        let moved = || {
+            let ends = link.map(LinkId::ends);
+            let ends = ends.iter().flatten().chain(&end);
+            let of_port = ends.filter_map(|end| self.of_port.get(end));
+            let mut known = of_port.filter_map(|index| self.known(Some(index), at, AFTERMATH));
+            known.find(|index| self.cause(*index) == Some(Cause::Recabling))
+        };
+        if let Some(index) = judged.or_else(outage).or_else(moved).or(of_link) {
+            return index;
+        }
+        let of_port = end.and_then(|end| self.of_port.get(&end));
+        if let Some(index) = self.known(of_port, at, AFTERMATH).filter(|_| link.is_none()) {
+            return index;
+        }
+        let index = self.begin(Cause::Link, at);
+        if let Some(link) = link {
+            self.of_link.insert(link, index);
+            if let Some(Some(group)) = self.groups.get_mut(index) {
+                group.links.entry(link).or_default();
+            }
+        }
+        index
+    }
+
+    fn for_moved(&mut self, event: &Event) -> Index {
+        let index = self.latest(Cause::Recabling, event.at, NEAR);
+        let end = event.node.zip(event.port);
+        self.absorb_recent(index, event.at, |_, group| {
+            let ends = group.links.keys().flat_map(|link| link.ends());
+            let mut ends = ends.chain(group.ports.iter().copied());
+            // Links that were bad before are not explained by it.
+            let began = group.began + AFTERMATH >= event.at;
+            group.cause == Cause::Link && began && ends.any(|of| Some(of) == end)
+        });
+        index
+    }
+
+    fn for_congestion(&mut self, event: &Event) -> Index {
+        let end = event.node.zip(event.port);
+        let of_root = end.and_then(|end| self.of_port.get(&end));
+        let is_of =
+            |grouper: &Self, index: &Index| grouper.cause(*index) == Some(Cause::Congestion);
+        let known = self.known(of_root, event.at, AFTERMATH).filter(|index| is_of(self, index));
+        let latest = self.of_cause.get(&Cause::Congestion).copied().filter(|index| {
+            // One incast makes several ports roots in the same sweep.
+            let group = self.groups.get(*index).and_then(Option::as_ref);
+            group.is_some_and(|group| group.began + AT_ONCE >= event.at)
+        });
+        known.or(latest).unwrap_or_else(|| self.begin(Cause::Congestion, event.at))
+    }
+
+    fn for_reset(&mut self, event: &Event) -> Index {
+        let of_node = event.node.and_then(|node| self.of_node.get(&node));
+        let outage = self.known(of_node, event.at, AFTERMATH);
+        outage.unwrap_or_else(|| self.latest(Cause::Clear, event.at, NEAR))
+    }
+
+    /// The group that an event's node, port or link is part of.
+    fn of_event(&self, event: &Event, at: SystemTime, within: Duration) -> Option<Index> {
+        let end = event.node.zip(event.port);
+        let link = event.link.or_else(|| self.places.link_of(end?));
+        let of_node = event.node.and_then(|node| self.of_node.get(&node));
+        let of_link = link.and_then(|link| self.of_link.get(&link));
+        let ends = link.map(LinkId::ends);
+        let of_ports = ends.iter().flatten().filter_map(|end| self.of_port.get(end));
+        let known = |index: &Index| {
+            let is_other = self.cause(*index) == Some(Cause::Congestion);
+            self.known(Some(index), at, within).filter(|_| !is_other)
+        };
+        let found = of_node.and_then(known).or_else(|| self.outage_of(link, end, at));
+        found.or_else(|| of_link.and_then(known)).or_else(|| of_ports.filter_map(known).next())
+    }
+
+    /// The recent outage of a node at one end of a link.
+    fn outage_of(&self, link: Option<LinkId>, end: Option<End>, at: SystemTime) -> Option<Index> {
+        let ends = link.map(LinkId::ends);
+        let nodes = ends.iter().flatten().chain(&end).map(|(guid, _)| guid);
+        let mut outages = nodes
+            .filter_map(|guid| self.known(self.of_node.get(guid), at, AFTERMATH))
+            .filter(|index| self.cause(*index) == Some(Cause::Outage));
+        outages.next()
+    }
+
+    /// The incident of a bad cable that leads to a node.
+    fn judged_link_of(&self, guid: Guid, at: SystemTime) -> Option<Index> {
+        if self.places.is_switch(guid) {
+            return None;
+        }
+        let of_links = self.places.links_of(guid).filter_map(|link| self.of_link.get(&link));
+        let mut known = of_links.filter_map(|index| self.known(Some(index), at, Duration::ZERO));
+        known.find(|index| self.is_judged(*index))
+    }
+
+    fn cause(&self, index: Index) -> Option<Cause> {
+        self.groups.get(index)?.as_ref().map(|group| group.cause)
+    }
+
+    fn is_judged(&self, index: Index) -> bool {
+        self.groups.get(index).and_then(Option::as_ref).is_some_and(|group| {
+            group.links.values().any(|link| link.worst >= Verdict::Watch && !link.only_went_down())
+        })
+    }
+
+    /// A group if it still lasts, or ended a short time ago.
+    fn known(&self, index: Option<&Index>, at: SystemTime, within: Duration) -> Option<Index> {
+        let index = *index?;
+        let group = self.groups.get(index)?.as_ref()?;
+        group.is_recent(at, within).then_some(index)
+    }
+
+    /// The latest group with a cause, if its latest event is recent, or a new one.
+    fn latest(&mut self, cause: Cause, at: SystemTime, within: Duration) -> Index {
+        let latest = self.of_cause.get(&cause).copied();
+        self.known(latest.as_ref(), at, within).unwrap_or_else(|| self.begin(cause, at))
+    }
+
+    fn begin(&mut self, cause: Cause, at: SystemTime) -> Index {
+        if self.groups.len() >= MAX_GROUPS * 2 {
+            self.drop_some();
+        }
+        self.groups.push(Some(Group::new(cause, at)));
+        let index = self.groups.len() - 1;
+        self.of_cause.insert(cause, index);
+        index
+    }
+
+    /// Absorbs groups that began a short time ago, and that a test selects.
+    fn absorb_recent(
+        &mut self,
+        into: Index,
+        at: SystemTime,
+        is_part: impl Fn(&Places, &Group) -> bool,
+    ) {
+        let mut absorbed = Vec::new();
+        // Older groups began earlier.
+        for index in (0..self.groups.len()).rev().filter(|index| *index != into) {
+            let Some(group) = &self.groups[index] else { continue };
+            if group.began + AFTERMATH < at {
+                break;
+            }
+            let is_near = group.began + NEAR >= at || group.last + NEAR >= at;
+            if is_near && is_part(&self.places, group) {
+                absorbed.extend(self.groups[index].take());
+            }
+        }
+        for other in absorbed {
+            for node in other.nodes.keys() {
+                self.of_node.insert(*node, into);
+            }
+            if let Some(Some(group)) = self.groups.get_mut(into) {
+                group.absorb(other);
+            }
+        }
+    }
+
+    /// A start of the exporter: what ended while it did not run has no event.
+    fn interrupt(&mut self, at: SystemTime) {
+        for group in self.groups.iter_mut().flatten().filter(|group| group.ended().is_none()) {
+            group.interrupted = Some(at);
+        }
+    }
+
+    /// Drops the earliest groups without consequences, and if these are not enough, the earliest of all.
+    fn drop_some(&mut self) {
+        let is_minor = |group: &Group| {
+            let minor = [Cause::Clear, Cause::Growth, Cause::Saturation, Cause::Master];
+            minor.contains(&group.cause) && group.ended().is_some()
+        };
+        let mut surplus = self.groups.iter().flatten().count().saturating_sub(MAX_GROUPS);
+        for only_minor in [true, false] {
+            for group in &mut self.groups {
+                if surplus > 0 && group.as_ref().is_some_and(|it| !only_minor || is_minor(it)) {
+                    *group = None;
+                    self.dropped += 1;
+                    surplus -= 1;
+                }
+            }
+        }
+        // Indexes stay in the order of time.
+        let mut moved = HashMap::new();
+        let kept = std::mem::take(&mut self.groups).into_iter().enumerate();
+        for (index, group) in kept.filter(|(_, group)| group.is_some()) {
+            moved.insert(index, self.groups.len());
+            self.groups.push(group);
+        }
+        fn follow<K: std::hash::Hash + Eq>(
+            indexes: &mut HashMap<K, Index>,
+            moved: &HashMap<Index, Index>,
+        ) {
+            indexes.retain(|_, index| match moved.get(index) {
+                Some(now) => {
+                    *index = *now;
+                    true
+                }
+                None => false,
+            });
+        }
+        follow(&mut self.of_node, &moved);
+        follow(&mut self.of_link, &moved);
+        follow(&mut self.of_port, &moved);
+        follow(&mut self.of_cause, &moved);
+    }
+
+    /// The incidents that lasted in a window, given the states of the fabric at its beginning and at its end.
+    pub fn finish(
+        mut self,
+        fabric: &str,
+        window: Window,
+        before: Option<FabricState>,
+        after: Option<FabricState>,
+    ) -> Vec<Incident> {
+        if let Some(before) = &before {
+            self.add_earlier(before, window);
+        }
+        if let Some(after) = &after {
+            self.end_by(after, window.to);
+        }
+        let places = &self.places;
+        let is_in = |group: &Group| {
+            let has_any = !group.events.is_empty() || group.began_earlier;
+            has_any && group.ended().is_none_or(|end| end >= window.from)
+        };
+        let groups = self.groups.iter().flatten().filter(|group| is_in(group));
+        groups.map(|group| describe(group, places, fabric, window)).collect()
+    }
+
+    /// Nodes that were down at the beginning without an event that says since when.
+    fn add_earlier(&mut self, before: &FabricState, window: Window) {
+        let known = |guid: &Guid, grouper: &Self| {
+            let index = grouper.of_node.get(guid);
+            let group = index.and_then(|index| grouper.groups.get(*index)).and_then(Option::as_ref);
+            group.is_some_and(|group| group.nodes.contains_key(guid))
+        };
+        let down = before.nodes.iter().filter(|node| !node.up);
+        let unknown: Vec<Guid> =
+            down.map(|node| node.guid).filter(|guid| !known(guid, self)).collect();
+        let judged = before.cables.iter().filter(|cable| cable.verdict >= Verdict::Watch);
+        for cable in judged {
+            let index = self.of_link.get(&cable.link());
+            let group = index.and_then(|index| self.groups.get(*index)).and_then(Option::as_ref);
+            if group.is_some_and(|group| group.has_verdict()) {
+                continue;
+            }
+            let index = self.begin(Cause::Link, window.from);
+            if let Some(Some(group)) = self.groups.get_mut(index) {
+                group.began_earlier = true;
+                group.links.insert(cable.link(), LinkFacts::judged_before(cable));
+            }
+        }
+        // HCAs behind a switch that is down are part of its outage.
+        let (switches, hcas): (Vec<Guid>, Vec<Guid>) =
+            unknown.iter().partition(|guid| self.places.is_switch(**guid));
+        let behind: Vec<Guid> = (hcas.iter().copied())
+            .filter(|guid| self.places.is_behind(*guid, |of| switches.contains(&of)))
+            .collect();
+        let alone: Vec<Vec<Guid>> =
+            hcas.into_iter().filter(|guid| !behind.contains(guid)).map(|guid| vec![guid]).collect();
+        let with_switches = (!switches.is_empty()).then(|| [switches, behind].concat());
+        for nodes in with_switches.into_iter().chain(alone) {
+            let index = self.begin(Cause::Outage, window.from);
+            if let Some(Some(group)) = self.groups.get_mut(index) {
+                group.began_earlier = true;
+                group.nodes.extend(nodes.into_iter().map(|guid| (guid, Default::default())));
+            }
+        }
+    }
+
+    /// Ends what lasts although it is over: it ended while the exporter did not run, or is gone from the fabric.
+    fn end_by(&mut self, after: &FabricState, to: SystemTime) {
+        let up: HashMap<Guid, bool> = after.nodes.iter().map(|node| (node.guid, node.up)).collect();
+        let cables: HashMap<LinkId, (Option<bool>, Verdict)> =
+            after.cables.iter().map(|cable| (cable.link(), (cable.up, cable.verdict))).collect();
+        for group in self.groups.iter_mut().flatten().filter(|group| group.ended().is_none()) {
+            let over = group.interrupted.unwrap_or(to).max(group.last);
+            let is_over = match group.cause {
+                Cause::Outage => {
+                    for (guid, outage) in &mut group.nodes {
+                        // A node that the fabric does not contain any more is forgotten, or was removed.
+                        if outage.up.is_none() && up.get(guid) != Some(&false) {
+                            outage.up = Some(over);
+                        }
+                    }
+                    false
+                }
+                Cause::Link => group.links.keys().all(|link| {
+                    cables
+                        .get(link)
+                        .is_none_or(|(up, verdict)| *up == Some(true) && *verdict < Verdict::Watch)
+                }),
+                Cause::Congestion | Cause::Monitoring => group.interrupted.is_some(),
+                _ => false,
+            };
+            if is_over {
+                group.found_over = Some(over);
+            }
+        }
+    }
+}
+
+/// Whether a verdict has another reason than that the link went down.
+fn tells_more_than_down(event: &Event) -> bool {
+    let mut facts = Group::new(Cause::Link, event.at);
+    facts.add(EventKind::VerdictChanged, event.clone());
+    facts.has_verdict() && facts.links.values().any(|link| !link.only_went_down())
+}

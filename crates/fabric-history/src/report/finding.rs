@@ -1,0 +1,241 @@
+//! The findings of a period: the incidents that need attention, the most harmful first, with evidence.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::incidents::{Incident, Incidents, Severity};
+use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
+use crate::plot::LinkTimeline;
+use crate::report::FormatTime;
+use crate::report::link_evidence::LinkEvidence;
+use crate::source::{Answer, EventFilter, SeriesDetail, Source};
+use ib_fabric::topology::{End, LinkId};
+use ib_health::{Verdict, evidence};
+use ib_mad::label;
+
+/// An incident that needs attention.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What happened, when, where and why, and what to do.
+    #[serde(flatten)]
+    pub incident: Incident,
+    /// The cable or modules of its link, at the latest verdict that knew them.
+    pub modules: Vec<PluggedModule>,
+    /// Evidence, in sentences.
+    pub evidence: Vec<String>,
+    /// What happened after it, in a sentence.
+    pub since_then: String,
+    /// The counters of both ends of its link.
+    pub series: Vec<Series>,
+    /// The events of its link in the period.
+    #[serde(skip)]
+    timeline: Vec<Event>,
+}
+
+/// A cable or module, as a port reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluggedModule {
+    /// The port.
+    pub port: String,
+    /// Its part number.
+    pub part: String,
+    /// Its serial number.
+    pub serial: String,
+}
+
+impl Finding {
+    /// Its counters and events, of one about a link.
+    pub(super) fn timeline(&self) -> Option<LinkTimeline<'_>> {
+        let Incident { place, link, .. } = &self.incident;
+        Some(LinkTimeline { link: (*link)?, place, series: &self.series, events: &self.timeline })
+    }
+
+    /// When: from when to when, and for how long.
+    pub(super) fn when(&self, window: Window, format_time: FormatTime<'_>) -> String {
+        let Incident { began, began_earlier, ended, .. } = &self.incident;
+        let before = if *began_earlier { "before " } else { "" };
+        let began_text = format_time(*began);
+        let length = self.incident.length(window.to);
+        let length = evidence::duration(Duration::from_secs(length.as_secs()));
+        match ended {
+            Some(_) if length == "0.0s" => format!("At {before}{began_text}."),
+            Some(end) if *began_earlier => {
+                format!("From before {began_text} to {}.", format_time(*end))
+            }
+            Some(end) => format!("From {began_text} to {} ({length}).", format_time(*end)),
+            None if *began_earlier => format!("Since before {began_text}; it lasts."),
+            None => format!("Since {began_text}; it lasts, for {length} so far."),
+        }
+    }
+
+    /// The hosts that it concerns, as text; empty if there are none.
+    pub(super) fn hosts(&self) -> String {
+        let Incident { hosts, host_count, .. } = &self.incident;
+        match host_count.saturating_sub(hosts.len()) {
+            0 => hosts.join(", "),
+            more => format!("{}, and {more} more", hosts.join(", ")),
+        }
+    }
+}
+
+/// What is read for the findings of a period.
+pub(super) struct Period<'a> {
+    pub window: Window,
+    pub moved: &'a [ErrorDelta],
+    pub after: &'a [FabricState],
+    pub format_time: FormatTime<'a>,
+}
+
+/// Takes the findings out of the incidents, the most harmful first, and returns how many more there are.
+pub(super) fn take(
+    source: &dyn Source,
+    found: &mut Incidents,
+    most: usize,
+    period: &Period<'_>,
+) -> Answer<(Vec<Finding>, usize)> {
+    let (mut findings, others): (Vec<Incident>, Vec<Incident>) =
+        std::mem::take(&mut found.incidents)
+            .into_iter()
+            .partition(|incident| incident.severity > Severity::Info);
+    found.incidents = others;
+    findings.sort_by(|a, b| b.harm.cmp(&a.harm).then_with(|| a.began.cmp(&b.began)));
+    let more = findings.len().saturating_sub(most);
+    findings.truncate(most);
+    let ends: Vec<End> =
+        findings.iter().filter_map(|incident| incident.link).flat_map(LinkId::ends).collect();
+    let (mut events, mut series) = (Vec::new(), Vec::new());
+    if !ends.is_empty() {
+        events = source
+            .events(&EventFilter { ports: ends.clone(), ..EventFilter::all(period.window) })?;
+        series = source.series(&ends, SeriesDetail::All, period.window)?;
+    }
+    let finding = |incident| finding(incident, &events, &series, period);
+    Ok((findings.into_iter().map(finding).collect(), more))
+}
+
+fn finding(
+    incident: Incident,
+    events: &[Event],
+    series: &[Series],
+    period: &Period<'_>,
+) -> Finding {
+    let since_then = since_then(&incident, period);
+    let Some(link) = incident.link else {
+        let evidence = evidence_of_nodes(&incident, period);
+        let (modules, series, timeline) = Default::default();
+        return Finding { incident, modules, evidence, since_then, series, timeline };
+    };
+    let ends = link.ends();
+    let is_of_link = |event: &&Event| event.fabric == incident.fabric && event.link == Some(link);
+    let timeline: Vec<Event> = events.iter().filter(is_of_link).cloned().collect();
+    let of_ends = series
+        .iter()
+        .filter(|it| it.port.fabric == incident.fabric && ends.contains(&it.port.end()));
+    let mut series: Vec<Series> = of_ends.cloned().collect();
+    series.sort_by_key(|series| series.port.end());
+    // By port, not by cable: a port's cable may have been replaced since it counted.
+    let moved = period.moved.iter();
+    let is_of_ends =
+        |it: &&ErrorDelta| it.port.fabric == incident.fabric && ends.contains(&it.port.end());
+    let evidence = LinkEvidence {
+        events: &timeline,
+        moved: moved.filter(is_of_ends).collect(),
+        window: period.window,
+        format_time: period.format_time,
+    };
+    let evidence = evidence.sentences();
+    let modules = modules(timeline.iter().chain(&incident.events));
+    Finding { incident, modules, evidence, since_then, series, timeline }
+}
+
+/// The modules that the latest of these events knows.
+fn modules<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<PluggedModule> {
+    let known = events.filter_map(|event| {
+        let read = serde_json::from_value::<Vec<PluggedModule>>(event.detail["modules"].clone());
+        Some((event.at, read.ok().filter(|modules| !modules.is_empty())?))
+    });
+    known.max_by_key(|(at, _)| *at).map(|(_, modules)| modules).unwrap_or_default()
+}
+
+fn evidence_of_nodes(incident: &Incident, period: &Period<'_>) -> Vec<String> {
+    let mut kinds: BTreeMap<&str, (usize, &Event)> = BTreeMap::new();
+    for event in &incident.events {
+        kinds.entry(&event.kind).or_insert((0, event)).0 += 1;
+    }
+    let mut sentences: Vec<(std::time::SystemTime, String)> = kinds
+        .into_values()
+        .map(|(count, first)| {
+            let at = (period.format_time)(first.at);
+            let more = match count {
+                1 => String::new(),
+                10 => ", and more".to_owned(),
+                count => format!(", and {} more of this kind", count - 1),
+            };
+            (first.at, format!("{at} {}: {} {}{more}.", first.kind, first.place, first.text))
+        })
+        .collect();
+    sentences.sort();
+    sentences.into_iter().map(|(_, text)| text).collect()
+}
+
+/// What happened after an incident, until the end of the period.
+fn since_then(incident: &Incident, period: &Period<'_>) -> String {
+    let cable = incident.link.and_then(|link| cable(period.after, &incident.fabric, link));
+    let replaced = incident.events.iter().rfind(|event| event.kind == "cable_changed");
+    let replaced = replaced.map(|event| {
+        format!(
+            "The cable or module was replaced at {} ({}). ",
+            (period.format_time)(event.at),
+            event.text
+        )
+    });
+    let replaced = replaced.unwrap_or_default();
+    let Some(ended) = incident.ended else {
+        let now = match cable {
+            Some(cable) if cable.verdict >= Verdict::Watch => {
+                let verdict = Verdict::word(cable.verdict.label());
+                format!(
+                    ": the link is {verdict}{}",
+                    if cable.up == Some(false) { " and down" } else { "" }
+                )
+            }
+            Some(cable) if cable.up == Some(false) => ": the link is down".to_owned(),
+            _ => String::new(),
+        };
+        return format!("{replaced}It lasts at the end of the period{now}.");
+    };
+    let length = period.window.to.duration_since(ended).unwrap_or_default();
+    let length = evidence::duration(Duration::from_secs(length.as_secs()));
+    let state = match (incident.link, cable) {
+        (None, _) => "Over".to_owned(),
+        (Some(_), None) => "The link is no longer part of the fabric".to_owned(),
+        (Some(_), Some(cable)) => match cable.verdict {
+            Verdict::Ok => "The link is ok".to_owned(),
+            // A cable that was replaced is learned anew.
+            _ if cable.up == Some(true) => "The link is up and without new errors".to_owned(),
+            verdict => format!("The link is {}", Verdict::word(verdict.label())),
+        },
+    };
+    format!("{replaced}{state} since {} ({length}).", (period.format_time)(ended))
+}
+
+fn cable<'a>(after: &'a [FabricState], fabric: &str, link: LinkId) -> Option<&'a Cable> {
+    let state = after.iter().find(|state| state.fabric == fabric)?;
+    state.cables.binary_search_by_key(&link, Cable::link).ok().and_then(|at| state.cables.get(at))
+}
+
+/// A summary of findings by kind: `1 switch down, 2 bad links`.
+pub(super) fn count(findings: &[Finding]) -> String {
+    let mut counts: Vec<(&'static str, usize)> = Vec::new();
+    for finding in findings {
+        let noun = finding.incident.kind.noun();
+        match counts.iter_mut().find(|(known, _)| *known == noun) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((noun, 1)),
+        }
+    }
+    let counts = counts.into_iter().map(|(noun, count)| label::plural(count, noun));
+    counts.collect::<Vec<_>>().join(", ")
+}
