@@ -13,6 +13,7 @@ use crate::api::history_service::HistoryService;
 use crate::metrics::Exposition;
 use fabric_history::EventKind;
 use fabric_history::history_query::{DUMP, NAMES, PATH};
+use fabric_history::incidents::{Incidents, Severity};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
 use fabric_history::source::{self, Events};
 use fabric_observation::SharedState;
@@ -93,6 +94,16 @@ fn parameter(key: &str, path: &str) -> Value {
             json!({"type": "integer", "minimum": 1, "maximum": super::MAX_LIMIT}),
             false,
         ),
+        "severity" => (
+            "Only incidents of at least this severity.",
+            json!({"enum": Severity::ALL.map(Severity::label), "default": "info"}),
+            false,
+        ),
+        "limit" if path.ends_with("/incidents") => (
+            "Maximum number of incidents; those of the least severity and harm are omitted.",
+            json!({"type": "integer", "minimum": 1, "maximum": source::MAX_LIMIT, "default": source::DEFAULT_LIMIT}),
+            false,
+        ),
         "limit" => (
             "Maximum number of events per page.",
             json!({"type": "integer", "minimum": 1, "maximum": source::MAX_LIMIT, "default": source::DEFAULT_LIMIT}),
@@ -162,6 +173,10 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "span" => ("Time span of the recorded data", of::<Span>(make)),
             "ports" => ("Find recorded ports by name, GUID or link id", of::<Vec<Port>>(make)),
             "events" => ("List events, oldest first, in pages", of::<Events>(make)),
+            "incidents" => (
+                "List incidents, oldest first: events grouped by their cause",
+                of::<Incidents>(make),
+            ),
             "cables" => ("Links of ports during a time window", of::<Vec<Cable>>(make)),
             "moved" => ("Increase of error counters by port", of::<Vec<ErrorDelta>>(make)),
             "series" => ("Counter series of ports", of::<Vec<Series>>(make)),

@@ -1,4 +1,4 @@
-//! `/events`: the recorded events, the latest first; and queries of the history for pages, with a permit of their own
+//! `/events`: the recorded incidents and events, the latest first; and queries of the history for pages, with a permit of their own
 //! and a short timeout.
 
 use std::time::{Duration, SystemTime};
@@ -9,6 +9,7 @@ use maud::{Markup, Render, html};
 
 use crate::api::history_service::{HistoryService, QueryResult, run_query};
 use crate::server::WebApp;
+use fabric_history::incidents::{Incident, Incidents, MAX_INCIDENTS};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Event, Span, Window};
 use fabric_history::source::{EventFilter, SourceError};
@@ -16,7 +17,7 @@ use fabric_history::{EventKind, Reader, Source};
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::{Answer, Live, Page, Problem, QueryParams, address, components};
+use super::{Answer, Live, Page, Problem, QueryParams, address, components, incidents};
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -134,15 +135,31 @@ impl Render for NoHistory {
     }
 }
 
-const TITLE: &str = "Events";
-/// The events on a page.
+const TITLE: &str = "Incidents and events";
+/// The incidents or events on a page.
 const PAGE_LENGTH: usize = 200;
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::DAY;
 /// The last page. Older events need a narrower query.
 const MAX_PAGE: usize = 500;
 
+/// What the page lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    Incidents,
+    Events,
+}
+
+impl View {
+    const ALL: [(&str, View); 2] = [("incidents", View::Incidents), ("events", View::Events)];
+
+    fn name(self) -> &'static str {
+        if self == View::Incidents { "incidents" } else { "events" }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct EventsQuery {
+    view: View,
     fabric: Option<String>,
     kind: Option<EventKind>,
     text: String,
@@ -160,7 +177,14 @@ impl EventsQuery {
             let page = page.parse().ok().filter(|page| (1..=MAX_PAGE).contains(page));
             page.ok_or_else(|| format!("must be a number from 1 to {MAX_PAGE}"))
         })?;
+        let view = query.parse("view", |name| {
+            let view = View::ALL.into_iter().find(|(known, _)| *known == name);
+            view.map(|(_, view)| view).ok_or_else(|| "must be incidents or events".to_owned())
+        })?;
+        // A kind is one of events.
+        let default = if kind.is_some() { View::Events } else { View::Incidents };
         Ok(EventsQuery {
+            view: view.unwrap_or(default),
             fabric: query.get("fabric").map(str::to_owned),
             kind,
             text: query.text("q"),
@@ -189,6 +213,7 @@ impl EventsQuery {
     fn address(&self, page: usize) -> String {
         let page = page.to_string();
         let pairs = [
+            ("view", self.view.name()),
             ("fabric", self.fabric.as_deref().unwrap_or_default()),
             ("kind", self.kind.map_or("", EventKind::label)),
             ("q", &self.text),
@@ -199,23 +224,46 @@ impl EventsQuery {
     }
 }
 
+/// What a page lists.
+enum Listed {
+    Incidents(Vec<Incident>),
+    Events(Vec<Event>),
+}
+
+impl EventsQuery {
+    /// What the page lists, the latest first, and whether there is more.
+    fn read(&self, reader: &Reader) -> Result<(Listed, bool), SourceError> {
+        let window = self.window.until_now(reader)?;
+        let skip = (self.page - 1) * PAGE_LENGTH;
+        let text = self.text.to_lowercase();
+        let in_fabric = |name: &str| self.fabric.as_ref().is_none_or(|fabric| *fabric == name);
+        if self.view == View::Incidents {
+            let link = self.text.parse::<LinkId>().ok();
+            let found = Incidents::find(reader, window, MAX_INCIDENTS)?.incidents;
+            let wanted = found.into_iter().rev().filter(|incident| {
+                let is_of = link.is_some() && incident.link == link;
+                in_fabric(&incident.fabric) && (is_of || incidents::matches(incident, &text))
+            });
+            let mut page: Vec<Incident> = wanted.skip(skip).take(PAGE_LENGTH + 1).collect();
+            let more = page.len() > PAGE_LENGTH;
+            page.truncate(PAGE_LENGTH);
+            return Ok((Listed::Incidents(page), more));
+        }
+        let (filter, by_text) = self.filter(window);
+        let matches = |event: &Event| {
+            let has = |field: &str| field.to_lowercase().contains(&text);
+            in_fabric(&event.fabric) && (!by_text || has(&event.place) || has(&event.text))
+        };
+        let (events, more) = reader.latest(&filter, &matches, skip, PAGE_LENGTH)?;
+        Ok((Listed::Events(events), more))
+    }
+}
+
 pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let query = EventsQuery::parse(&QueryParams::from(query))
         .map_err(|text| Problem(StatusCode::BAD_REQUEST, TITLE, text))?;
     let of = query.clone();
-    let answer = run(&app.history, move |reader| {
-        let window = of.window.until_now(reader)?;
-        let (filter, by_text) = of.filter(window);
-        let text = of.text.to_lowercase();
-        let matches = |event: &Event| {
-            let in_fabric = of.fabric.as_ref().is_none_or(|fabric| *fabric == event.fabric);
-            let has = |field: &str| field.to_lowercase().contains(&text);
-            in_fabric && (!by_text || has(&event.place) || has(&event.text))
-        };
-        let skip = (of.page - 1) * PAGE_LENGTH;
-        Ok(reader.latest(&filter, &matches, skip, PAGE_LENGTH)?)
-    })
-    .await;
+    let answer = run(&app.history, move |reader| of.read(reader)).await;
     let mut fabrics = components::event_fabrics(app.exposition().board());
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
@@ -223,7 +271,7 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
     let main = html! {
         @match &answer {
             Err(why) => (why),
-            Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, several_fabrics)) },
+            Ok((listed, more)) => { (form(&query, &fabrics)) (list(&query, listed, *more, several_fabrics)) },
         }
     };
     let page = Page::new(TITLE, address::EVENTS, main).live(Live::Offered);
@@ -238,9 +286,12 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
     let kinds = components::or_all(&kinds, components::label_text);
     let windows = WindowChoice::ALL.map(|it| (it.name, format!("last {}", it.label)));
     let fabrics: Vec<&str> = fabrics.iter().map(String::as_str).collect();
+    let views = View::ALL.map(|(name, _)| (name, name.to_owned()));
+    let is_of_events = query.view == View::Events;
     html! {
         form .filter action=(address::EVENTS) {
-            (components::select_field("kind", "Event", query.kind.map_or("", EventKind::label), &kinds))
+            (components::select_field("view", "Show", query.view.name(), &views))
+            @if is_of_events { (components::select_field("kind", "Event", query.kind.map_or("", EventKind::label), &kinds)) }
             p {
                 label for="where" { "Node or link" }
                 input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link ID" autocomplete="off" spellcheck="false";
@@ -253,19 +304,28 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
     }
 }
 
-fn list(query: &EventsQuery, events: &[Event], more: bool, several_fabrics: bool) -> Markup {
+fn list(query: &EventsQuery, listed: &Listed, more: bool, several_fabrics: bool) -> Markup {
     let (number, clock) = (query.page, &LocalClock::now());
     let previous = (number > 1).then(|| ("Newer", query.address(number - 1)));
     let next = (more && number < MAX_PAGE).then(|| ("Older", query.address(number + 1)));
+    let (is_empty, table) = match listed {
+        Listed::Incidents(listed) => {
+            (listed.is_empty(), incidents::table(clock, listed, several_fabrics, true))
+        }
+        Listed::Events(events) => {
+            (events.is_empty(), components::event_table(clock, events, several_fabrics))
+        }
+    };
+    let what = query.view.name();
     html! {
-        @if events.is_empty() {
-            p { @if number > 1 { "There is no page " (number) "." } @else { "No events in this period." } }
+        @if is_empty {
+            p { @if number > 1 { "There is no page " (number) "." } @else { "No " (what) " in this period." } }
         } @else {
             p .quiet { "Latest first. Time zone: " (clock.zone()) "." }
-            (components::event_table(clock, events, several_fabrics))
+            (table)
         }
         @if more || number > 1 {
-            (components::pager("Pages of events", &format!("Page {number}"), [previous, next]))
+            (components::pager(&format!("Pages of {what}"), &format!("Page {number}"), [previous, next]))
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod components;
 mod events;
 mod frame;
 mod host;
+mod incidents;
 mod link;
 mod list;
 mod node;

@@ -11,18 +11,18 @@ use crate::api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
 use crate::api::overview::overview;
 use crate::metrics::throughput::Trends;
 use crate::server::WebApp;
+use fabric_history::incidents::{self, Incident, Incidents};
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::Event;
-use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
 use ib_health::{Reason, Verdict};
 
 use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
+use super::incidents::table;
 use super::{Live, NOT_YET, Page, address, host, not_swept, render, traffic};
 
-const MAX_EVENTS: usize = 10;
-const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
+const MAX_INCIDENTS: usize = 10;
+const INCIDENT_WINDOW: WindowChoice = WindowChoice::DAY;
 const MAX_REASONS: usize = 4;
 const MAX_BUSIEST: usize = 5;
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
@@ -32,8 +32,11 @@ const ALERTS: &str =
 
 pub(super) async fn get(State(app): State<WebApp>) -> Response {
     let events = events::run_within(EVENTS_TIMEOUT, &app.history, |reader| {
-        let window = EVENT_WINDOW.until_now(reader)?;
-        Ok(reader.latest(&EventFilter::all(window), &|_| true, 0, MAX_EVENTS)?.0)
+        let window = INCIDENT_WINDOW.until_now(reader)?;
+        let mut found = Incidents::find(reader, window, incidents::MAX_INCIDENTS)?.incidents;
+        found.reverse();
+        found.truncate(MAX_INCIDENTS);
+        Ok(found)
     })
     .await;
     render(move || {
@@ -48,7 +51,7 @@ pub(super) async fn get(State(app): State<WebApp>) -> Response {
 fn page(
     board: &SharedState,
     trends: &Trends,
-    events: &HistoryAnswer<Vec<Event>>,
+    latest: &HistoryAnswer<Vec<Incident>>,
     telemetry_path: &str,
     grafana: Option<&str>,
 ) -> Markup {
@@ -61,12 +64,12 @@ fn page(
             (section(place, fabric, &seen.stats, are_several, trends.of(&fabric.fabric), clock))
         }
         section aria-labelledby="events" {
-            h2 #events { "Latest events" }
-            @match events {
-                Ok(events) if events.is_empty() => p { "No events in the last " (EVENT_WINDOW.label) "." },
-                Ok(events) => {
-                    (components::event_table(clock, events, components::event_fabrics(board).len() > 1))
-                    p { a href=(address::EVENTS) { "All events" } }
+            h2 #events { "Latest incidents" }
+            @match latest {
+                Ok(latest) if latest.is_empty() => p { "No incidents in the last " (INCIDENT_WINDOW.label) "." },
+                Ok(latest) => {
+                    (table(clock, latest, components::event_fabrics(board).len() > 1, false))
+                    p { a href=(address::EVENTS) { "All incidents and events" } }
                 },
                 Err(why) => (why),
             }
@@ -379,7 +382,7 @@ mod tests {
         Arc::new(seen)
     }
 
-    fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Event>>) -> String {
+    fn rendered(fabrics: Vec<Arc<Observation>>, latest: &HistoryAnswer<Vec<Incident>>) -> String {
         page(&fabrics.into(), &Trends::default(), events, "/m\"", Some("https://g")).into_string()
     }
 

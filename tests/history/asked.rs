@@ -134,11 +134,11 @@ fn port_diff_and_report_are_printed() {
         assert!(!page.contains(outside), "{outside} in a page that must be self-contained");
     }
     let text = told(&file, &["report", since]);
-    assert!(text.contains("**1 suspect link, "), "{text}");
-    assert!(text.contains("### leaf-0-1 port 9 – spine-0 port 5: bad"), "{text}");
+    assert!(text.contains("**1 finding: 1 bad link; "), "{text}");
+    assert!(text.contains("### critical: Bad link leaf-0-1 port 9 – spine-0 port 5"), "{text}");
     let json: Value =
         serde_json::from_str(&told(&file, &["report", since, "--format=json"])).unwrap();
-    assert_eq!(json["suspects"].as_array().unwrap().len(), 1);
+    assert_eq!(json["findings"].as_array().unwrap().len(), 1);
     for (args, says) in [
         (&["report", "-o", "page.pdf"][..], ".html, .md, .json"),
         (&["diff", "noon"], "\"noon\""),

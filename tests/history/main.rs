@@ -14,6 +14,7 @@ mod frames;
 mod full;
 mod herd;
 mod host;
+mod incidents;
 mod jumps;
 mod kept;
 mod killed;

@@ -100,22 +100,31 @@ fn cable(net: &Net, at: Duration, all: &[TimedAction], port: PortId) -> Vec<Stri
     ends
 }
 
-/// A report as JSON.
+/// A report and all events as JSON.
 struct Read {
     report: Value,
+    events: Vec<Value>,
 }
 
 impl Read {
     fn of(file: &Path, to: Duration) -> Self {
         let time = |at| humantime::format_rfc3339_millis(wall(at)).to_string();
-        let output = Command::new(program())
-            .args(["history", "report", "--format=json", "--since"])
-            .args([&time(Duration::ZERO), "--until", &time(to), "--file"])
-            .arg(file)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Read { report: serde_json::from_slice(&output.stdout).unwrap() }
+        let read = |command: &[&str]| {
+            let output = Command::new(program())
+                .arg("history")
+                .args(command)
+                .args(["--since", &time(Duration::ZERO), "--until", &time(to), "--file"])
+                .arg(file)
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice::<Value>(&output.stdout).unwrap()
+        };
+        let events = read(&["events", "--json"]);
+        Read {
+            report: read(&["report", "--format=json"]),
+            events: events.as_array().unwrap().clone(),
+        }
     }
 
     fn list(&self, key: &str) -> impl Iterator<Item = &Value> {
@@ -124,7 +133,7 @@ impl Read {
 
     /// Whether an event of one of these kinds and places is there at its time.
     fn has_event(&self, kinds: &[&str], places: &[String], at: Duration) -> bool {
-        self.list("events").any(|event| {
+        self.events.iter().any(|event| {
             let of = event["place"].as_str().unwrap();
             kinds.contains(&event["kind"].as_str().unwrap())
                 && places.iter().any(|place| is_of(of, place))
@@ -139,8 +148,8 @@ impl Read {
             places.contains(&label)
         };
         let is_one = |counter: &Value| counters.contains(&counter.as_str().unwrap());
-        let in_suspects = self.list("suspects").any(|suspect| {
-            suspect["series"].as_array().unwrap().iter().any(|series| {
+        let in_findings = self.list("findings").any(|finding| {
+            finding["series"].as_array().unwrap().iter().any(|series| {
                 let steps = series["steps"].as_array().unwrap();
                 is_there(&series["port"])
                     && is_one(&series["counter"])
@@ -151,7 +160,7 @@ impl Read {
             })
         });
         // Of the others, the first and the last reading are listed.
-        in_suspects
+        in_findings
             || self.list("others").any(|moved| {
                 is_there(&moved["port"])
                     && moved["sums"].as_array().unwrap().iter().any(|sum| {
@@ -242,7 +251,7 @@ fn holds(name: &str) {
     simulation.recorder.finish(wall(end));
     let read = Read::of(&file, end);
     let net = &story.net;
-    let listed = || serde_json::to_string_pretty(&read.report["events"]).unwrap();
+    let listed = || serde_json::to_string_pretty(&read.events).unwrap();
     for step in story.actions.iter().filter(|step| !step.at.is_zero()) {
         let Some((sign, places)) = sign(step, &story.actions, net) else { continue };
         let at = step.at;
@@ -274,16 +283,21 @@ fn holds(name: &str) {
                     || is_loss && loses)
         })
     };
-    for event in read.list("events") {
+    for event in &read.events {
         let (kind, at) = (event["kind"].as_str().unwrap(), time(&event["at"]));
         let is_own = ["exporter_start", "exporter_stop"].contains(&kind);
         let told = event["place"].as_str().unwrap();
         assert!(is_own || is_explained(told, at, kind), "{name}: invented: {event}");
     }
-    for suspect in read.list("suspects") {
-        let told = suspect["place"].as_str().unwrap();
-        assert!(is_explained(told, wall(end), ""), "{name}: nobody did anything to {told}");
+    for finding in read.list("findings") {
+        let (kind, told) = (finding["kind"].as_str().unwrap(), finding["place"].as_str().unwrap());
+        assert!(is_explained(told, wall(end), kind), "{name}: nobody did anything to {told}");
     }
+    // Each event is in one incident.
+    let counted = |list: &str| {
+        read.list(list).map(|incident| incident["event_count"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(counted("findings") + counted("incidents"), read.events.len() as u64, "{name}");
 }
 
 macro_rules! scenarios {

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::SystemTime;
 
+use crate::incidents::{Incidents, Severity};
 use crate::model::{Window, time};
 use crate::source::{Answer, EventFilter, Page, SeriesDetail, Source};
 use crate::{EventKind, source};
@@ -42,6 +43,8 @@ pub enum HistoryQuery {
     Ports(String),
     /// [`Source::page`].
     Events(EventFilter, Page),
+    /// [`Incidents::find`]: those of at least a severity, at most so many.
+    Incidents(Window, Severity, NonZeroUsize),
     /// [`Source::cables`].
     Cables(Vec<End>, Window),
     /// [`Source::error_deltas`].
@@ -55,10 +58,11 @@ pub enum HistoryQuery {
 }
 
 /// The names of queries, and the parameters that each may have.
-pub const NAMES: [(&str, &[&str]); 8] = [
+pub const NAMES: [(&str, &[&str]); 9] = [
     ("span", &[]),
     ("ports", &["called"]),
     ("events", &["from", "to", "kind", "node", "port", "limit", "after"]),
+    ("incidents", &["from", "to", "severity", "limit"]),
     ("cables", &["from", "to", "port"]),
     ("moved", &["from", "to"]),
     ("series", &["from", "to", "port", "detail"]),
@@ -82,6 +86,7 @@ impl HistoryQuery {
             HistoryQuery::Span => "span",
             HistoryQuery::Ports(_) => "ports",
             HistoryQuery::Events(..) => "events",
+            HistoryQuery::Incidents(..) => "incidents",
             HistoryQuery::Cables(..) => "cables",
             HistoryQuery::ErrorDeltas(_) => "moved",
             HistoryQuery::Series(..) => "series",
@@ -104,6 +109,11 @@ impl HistoryQuery {
                 pairs.extend(filter.ports.iter().map(port_pair));
                 pairs.push(("limit", page.limit.to_string()));
                 pairs.extend(page.after.map(|after| ("after", after.to_string())));
+            }
+            HistoryQuery::Incidents(window, severity, limit) => {
+                span(window);
+                pairs.push(("severity", severity.label().to_owned()));
+                pairs.push(("limit", limit.to_string()));
             }
             HistoryQuery::Cables(ports, window) => {
                 span(window);
@@ -138,6 +148,11 @@ impl HistoryQuery {
             HistoryQuery::Span => to_vec(&source.span()?),
             HistoryQuery::Ports(called) => to_vec(&source.ports(called)?),
             HistoryQuery::Events(filter, page) => to_vec(&source.page(filter, *page)?),
+            HistoryQuery::Incidents(window, severity, limit) => {
+                let mut found = Incidents::find(source, *window, limit.get())?;
+                found.incidents.retain(|incident| incident.severity >= *severity);
+                to_vec(&found)
+            }
             HistoryQuery::Cables(ports, window) => to_vec(&source.cables(ports, *window)?),
             HistoryQuery::ErrorDeltas(window) => to_vec(&source.error_deltas(*window)?),
             HistoryQuery::Series(ports, detail, window) => {
@@ -168,6 +183,14 @@ impl Query<'_> {
                     ports: self.ports()?,
                 };
                 HistoryQuery::Events(filter, self.page()?)
+            }
+            "incidents" => {
+                let severity = self.read("severity", |label| {
+                    Severity::from_label(label)
+                        .ok_or_else(|| format!("must be one of: {}", Severity::labels()))
+                })?;
+                let limit = self.page()?.limit;
+                HistoryQuery::Incidents(self.window()?, severity.unwrap_or_default(), limit)
             }
             "cables" => HistoryQuery::Cables(self.ports()?, self.window()?),
             "moved" => HistoryQuery::ErrorDeltas(self.window()?),
@@ -333,6 +356,7 @@ mod tests {
             HistoryQuery::Ports("leaf & Söhne[3]".into()),
             HistoryQuery::Events(EventFilter::all(window), Page::default()),
             HistoryQuery::Events(wanted, Page::largest("5f-2a".parse().ok())),
+            HistoryQuery::Incidents(window, Severity::Warning, source::DEFAULT_LIMIT),
             HistoryQuery::Cables(ports.clone(), window),
             HistoryQuery::Cables(Vec::new(), window),
             HistoryQuery::ErrorDeltas(window),

@@ -66,6 +66,11 @@ pub trait Source {
     /// The recorded period.
     fn span(&self) -> Answer<Span>;
 
+    /// The period of which a source is a copy; `None` if it is no copy.
+    fn copied(&self) -> Answer<Option<Window>> {
+        Ok(None)
+    }
+
     /// The ports that a [`Reference`](ib_fabric::reference::Reference) means: a port, both of a link, or by a node's name or
     /// GUID alone: all of its ports. Empty if the name is unknown.
     fn ports(&self, called: &str) -> Answer<Vec<Port>>;

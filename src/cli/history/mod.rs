@@ -260,8 +260,16 @@ impl WindowArgs {
             return Ok(Window { from, to: at + AROUND });
         }
         let (since, until) = (parse("--since", &self.since)?, parse("--until", &self.until)?);
-        // Of a file that is not being recorded, the last recorded day is shown.
         let known = source.span()?;
+        // A copy has whole hours, and was made for one period; it may have been recorded further.
+        let copied = source.copied()?.filter(|copied| {
+            let is_longer = known.last.is_some_and(|last| last > copied.to + STALE_AFTER);
+            since.is_none() && until.is_none() && !is_longer
+        });
+        if let Some(copied) = copied {
+            return Ok(copied);
+        }
+        // Of a file that is not being recorded, the last recorded day is shown.
         let is_stale = |last: &SystemTime| *last + STALE_AFTER < clock.time();
         let to = match known.last.filter(is_stale) {
             Some(last) if since.is_none_or(|since| since <= last) => until.unwrap_or(last + MARGIN),

@@ -22,6 +22,7 @@ use crate::file::sql::{FABRIC_OF_LINK, Sql, marks};
 use crate::file::timeline::{NODES, PORTS};
 use crate::file::totals::{for_each_part, sweep_range, totals_at};
 use crate::file::{ensure_free, folder_of, free, schema};
+use crate::incidents::{LASTING, LOOK_BACK};
 use crate::model::Window;
 
 /// The tables of the catalog. They are copied completely: names take little space.
@@ -30,6 +31,9 @@ const CATALOG: [&str; 8] =
 
 /// Free space is checked each time this number of rows is copied: of 60,000 ports' traffic that is 6 MB.
 const CHECK_EVERY: usize = 256;
+
+/// How long after the last sweep there are events of the exporter itself, in microseconds.
+const MARGIN: i64 = 10_000_000;
 
 /// The prefix of files that are not complete yet.
 const PREFIX: &str = ".fabric-exporter-copy-";
@@ -167,6 +171,12 @@ impl Copy<'_> {
         }
         let (from, to) = window.micros();
         self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
+        // Since when something is down or bad, as reports on the original tell it.
+        let kinds = LASTING.map(|kind| format!("'{}'", kind.label())).join(", ");
+        let lasting = format!("WHERE at >= ?1 AND at < ?2 AND kind IN ({kinds})");
+        let look_back = i64::try_from(LOOK_BACK.as_micros()).unwrap_or(i64::MAX);
+        self.rows("events", &lasting, &[from.saturating_sub(look_back), from])?;
+        self.note_window(window)?;
         let mut reached = Vec::new();
         for (fabric, _) in sql.fabrics().map_err(unread)? {
             if let Some(range) = sweep_range(sql, fabric, window).map_err(unread)? {
@@ -179,6 +189,19 @@ impl Copy<'_> {
             self.totals(fabric, last)?;
         }
         Ok(dumped)
+    }
+
+    /// Writes which period was copied: whole hours are more, and reports are on the period by default.
+    fn note_window(&self, window: Window) -> Result<(), HistoryError> {
+        let last = self.from.sql().last_ended().map_err(self.from.failed())?;
+        let (from, to) = window.micros();
+        // The exporter's stop is recorded after the last sweep.
+        let known = last.map_or(to, |last| last.saturating_add(MARGIN)).min(to).max(from);
+        let sql = Sql(&self.to);
+        let written = sql.execute(schema::COPIED, params![]).and_then(|_| {
+            sql.execute("INSERT INTO copied (since, until) VALUES (?1, ?2)", params![from, known])
+        });
+        written.map(drop).map_err(HistoryError::database(self.place, WRITE))
     }
 
     /// Copies a fabric's sweeps, counters and states; returns how many sweeps.

@@ -165,6 +165,19 @@ impl Source for Reader {
         Ok(Span { first, last })
     }
 
+    fn copied(&self) -> Answer<Option<Window>> {
+        let is_copy = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'copied'";
+        let copied = || {
+            if self.sql().value::<i64>(is_copy, [])?.is_none() {
+                return Ok(None);
+            }
+            let from: Option<i64> = self.sql().value("SELECT since FROM copied", [])?;
+            let to: Option<i64> = self.sql().value("SELECT until FROM copied", [])?;
+            Ok(from.zip(to).map(|(from, to)| Window { from: time_of(from), to: time_of(to) }))
+        };
+        Ok(self.read(copied)?)
+    }
+
     fn ports(&self, called: &str) -> Answer<Vec<Port>> {
         let ports = self.read(|| self.ports_called(called))?;
         Ok(ports.into_iter().map(|(_, port)| port).collect())

@@ -97,6 +97,10 @@ const TABLES: &str = "
     CREATE INDEX modules_by_end ON modules (until) WHERE until IS NOT NULL;
 ";
 
+/// The table that only a copy has: the period that was copied.
+pub(crate) const COPIED: &str =
+    "CREATE TABLE copied (since INTEGER NOT NULL, until INTEGER NOT NULL)";
+
 /// The version of a file; 0 of an empty one.
 pub(crate) fn version(db: &Connection) -> Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))

@@ -8,6 +8,7 @@ use crate::incidents::group::{Cause, Group, LinkFacts, Root};
 use crate::incidents::places::Places;
 use crate::incidents::{Harm, HarmClass, Incident, IncidentKind, Severity};
 use crate::model::Window;
+use ib_fabric::topology::LinkId;
 use ib_health::outage::ExpectedCause;
 use ib_health::verdict::Repair;
 use ib_health::{Verdict, evidence};
@@ -39,7 +40,6 @@ pub fn describe(group: &Group, places: &Places, fabric: &str, window: Window) ->
     let host_count = hosts.len();
     let kind = view.kind();
     let severity = view.severity(kind, host_count);
-    let link = (group.links.len() == 1).then(|| group.links.keys().next().copied()).flatten();
     let (node, port) = view.subject();
     Incident {
         kind,
@@ -56,12 +56,13 @@ pub fn describe(group: &Group, places: &Places, fabric: &str, window: Window) ->
         advice: view.advice(kind),
         node,
         port,
-        link: link.filter(|_| group.cause == Cause::Link),
+        link: view.link_id(kind),
         hosts: hosts.into_iter().take(MAX_HOSTS).collect(),
         host_count,
         nodes: group.nodes.len().max(group.cleared.len()),
         links: group.links.len(),
         event_count: group.counts.values().sum(),
+        counts: group.counts.iter().map(|(kind, n)| (kind.label().to_owned(), *n)).collect(),
         events: group.events.clone(),
         harm: view.harm(window),
     }
@@ -81,6 +82,18 @@ impl View<'_> {
         let mut links = self.group.links.values();
         let first = links.next()?;
         (self.group.cause == Cause::Link && links.next().is_none()).then_some(first)
+    }
+
+    /// The link that it is about: that of a flap took an HCA away.
+    fn link_id(&self, kind: IncidentKind) -> Option<LinkId> {
+        let mut links = self.group.links.iter();
+        match self.group.cause {
+            Cause::Link => links.next().map(|(id, _)| *id),
+            Cause::Outage if kind == IncidentKind::LinkFlap => {
+                links.find(|(_, facts)| facts.flaps > 0).map(|(id, _)| *id)
+            }
+            _ => None,
+        }
     }
 
     /// What the latest verdict advises, unless it was done: a cable that was replaced is another one.

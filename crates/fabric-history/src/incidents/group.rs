@@ -308,9 +308,13 @@ impl LinkFacts {
                     self.worst = self.worst.max(from);
                 }
                 self.verdict = to;
-                if to >= Verdict::Watch && to >= self.worst {
-                    (self.worst, self.decisive) = (to, event.detail.clone());
+                // A bad cable that is pulled is down, and was bad for another reason.
+                let tells_less = says_only_down(&event.detail) && !self.only_went_down();
+                let is_decisive = to > self.worst || to == self.worst && !tells_less;
+                if to >= Verdict::Watch && is_decisive {
+                    self.decisive = event.detail.clone();
                 }
+                self.worst = self.worst.max(to);
                 if to >= Verdict::Watch {
                     self.repair = event.detail["repair"].as_str().map(str::to_owned);
                 }
@@ -328,12 +332,17 @@ impl LinkFacts {
 
     /// Whether its verdict says no more than that it went down: it is held for a while after the link is up again.
     pub fn only_went_down(&self) -> bool {
-        const DOWN: [Reason; 3] = [Reason::Flapping, Reason::NodeFlapping, Reason::Down];
-        let Some(reasons) = self.decisive["reasons"].as_array() else {
-            return self.worst < Verdict::Watch;
-        };
-        let mut reasons =
-            reasons.iter().filter_map(|reason| Reason::from_label(reason["reason"].as_str()?));
-        reasons.all(|reason| DOWN.contains(&reason))
+        match self.decisive.is_null() {
+            true => self.worst < Verdict::Watch,
+            false => says_only_down(&self.decisive),
+        }
     }
+}
+
+/// Whether the detail of a verdict has no other reasons than that the link went down.
+fn says_only_down(detail: &Value) -> bool {
+    const DOWN: [Reason; 3] = [Reason::Flapping, Reason::NodeFlapping, Reason::Down];
+    let reasons = detail["reasons"].as_array().into_iter().flatten();
+    let mut reasons = reasons.filter_map(|reason| Reason::from_label(reason["reason"].as_str()?));
+    reasons.all(|reason| DOWN.contains(&reason))
 }

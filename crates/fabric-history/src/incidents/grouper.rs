@@ -473,6 +473,9 @@ impl Grouper {
 
 /// Whether a verdict has another reason than that the link went down.
 fn tells_more_than_down(event: &Event) -> bool {
+    if event.detail["to"].as_str().and_then(Verdict::from_label) < Some(Verdict::Watch) {
+        return false;
+    }
     let mut facts = Group::new(Cause::Link, event.at);
     facts.add(EventKind::VerdictChanged, event.clone());
     facts.has_verdict() && facts.links.values().any(|link| !link.only_went_down())

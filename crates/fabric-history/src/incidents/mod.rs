@@ -171,6 +171,8 @@ pub struct Incident {
     pub links: usize,
     /// Number of its events.
     pub event_count: usize,
+    /// Number of its events by kind.
+    pub counts: BTreeMap<String, usize>,
     /// Its events, the earliest first; of each kind the first 10.
     pub events: Vec<Event>,
     /// How much harm it did in the period.
@@ -232,13 +234,17 @@ pub const MAX_INCIDENTS: usize = 10_000;
 /// How long before a period events are read that tell since when something is down or bad.
 pub const LOOK_BACK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The events that begin and end what lasts. A copy of a period has those of [`LOOK_BACK`] before it.
-pub const LASTING: [EventKind; 11] = [
+/// The events that begin and end what lasts, and say why. A copy of a period has those of [`LOOK_BACK`] before it.
+pub const LASTING: [EventKind; 15] = [
     EventKind::ExporterStart,
     EventKind::SweepFailed,
     EventKind::SweepRecovered,
     EventKind::LinkDown,
+    EventKind::LinkDownReason,
     EventKind::LinkUp,
+    EventKind::Flap,
+    EventKind::ExpectedLinkDown,
+    EventKind::CableChanged,
     EventKind::VerdictChanged,
     EventKind::VerdictUpdated,
     EventKind::NodeDown,

@@ -1,6 +1,5 @@
 //! The findings of a period: the incidents that need attention, the most harmful first, with evidence.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -55,12 +54,11 @@ impl Finding {
     /// When: from when to when, and for how long.
     pub(super) fn when(&self, window: Window, format_time: FormatTime<'_>) -> String {
         let Incident { began, began_earlier, ended, .. } = &self.incident;
-        let before = if *began_earlier { "before " } else { "" };
         let began_text = format_time(*began);
         let length = self.incident.length(window.to);
         let length = evidence::duration(Duration::from_secs(length.as_secs()));
         match ended {
-            Some(_) if length == "0.0s" => format!("At {before}{began_text}."),
+            Some(_) if length == "0.0s" && !began_earlier => format!("At {began_text}."),
             Some(end) if *began_earlier => {
                 format!("From before {began_text} to {}.", format_time(*end))
             }
@@ -123,7 +121,7 @@ fn finding(
 ) -> Finding {
     let since_then = since_then(&incident, period);
     let Some(link) = incident.link else {
-        let evidence = evidence_of_nodes(&incident, period);
+        let evidence = evidence_of_events(&incident);
         let (modules, series, timeline) = Default::default();
         return Finding { incident, modules, evidence, since_then, series, timeline };
     };
@@ -159,25 +157,22 @@ fn modules<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<PluggedModule> {
     known.max_by_key(|(at, _)| *at).map(|(_, modules)| modules).unwrap_or_default()
 }
 
-fn evidence_of_nodes(incident: &Incident, period: &Period<'_>) -> Vec<String> {
-    let mut kinds: BTreeMap<&str, (usize, &Event)> = BTreeMap::new();
-    for event in &incident.events {
-        kinds.entry(&event.kind).or_insert((0, event)).0 += 1;
-    }
-    let mut sentences: Vec<(std::time::SystemTime, String)> = kinds
-        .into_values()
-        .map(|(count, first)| {
-            let at = (period.format_time)(first.at);
-            let more = match count {
-                1 => String::new(),
-                10 => ", and more".to_owned(),
-                count => format!(", and {} more of this kind", count - 1),
-            };
-            (first.at, format!("{at} {}: {} {}{more}.", first.kind, first.place, first.text))
-        })
+/// What was counted of other incidents, and the different things that devices reported.
+fn evidence_of_events(incident: &Incident) -> Vec<String> {
+    let counts: Vec<String> = (incident.counts.iter())
+        .map(|(kind, count)| format!("{} {kind}", label::grouped(*count)))
         .collect();
-    sentences.sort();
-    sentences.into_iter().map(|(_, text)| text).collect()
+    let mut sentences = vec![format!("Events: {}.", counts.join(", "))];
+    let mut reasons: Vec<&str> = Vec::new();
+    for event in incident.events.iter().filter(|event| event.kind == "link_down_reason") {
+        if !reasons.contains(&&*event.text) {
+            reasons.push(&event.text);
+        }
+    }
+    if !reasons.is_empty() {
+        sentences.push(format!("Ports reported: {}.", reasons.join("; ")));
+    }
+    sentences
 }
 
 /// What happened after an incident, until the end of the period.

@@ -38,12 +38,9 @@ impl LinkEvidence<'_> {
         let (window, format_time) = (self.window, self.format_time);
         let mut sentences = Vec::new();
         if let Some(event) = self.decisive_verdict() {
-            let reasons = event.detail["reasons"].as_array().into_iter().flatten();
-            let reasons: Vec<&str> =
-                reasons.filter_map(|reason| reason["evidence"].as_str()).collect();
             let verdict = Verdict::word(verdict(event, "to").unwrap_or(Verdict::Unknown).label());
             let at = format_time(event.at);
-            sentences.push(format!("Verdict {verdict} at {at}: {}.", reasons.join("; ")));
+            sentences.push(format!("Verdict {verdict} at {at}."));
         }
         let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {

@@ -65,8 +65,8 @@ fn write_finding(
     let incident = &finding.incident;
     writeln!(out, "### {}: {}\n", incident.severity.label(), escaped(&incident.title))?;
     writeln!(out, "{}\n", finding.when(report.window, &|at| clock.format(at)))?;
-    let cause = incident.cause.as_deref().unwrap_or("Not known.");
-    writeln!(out, "- **Why:** {}", escaped(cause))?;
+    let cause = incident.cause.as_deref().unwrap_or("Not known");
+    writeln!(out, "- **Why:** {}.", escaped(cause))?;
     let hosts = finding.hosts();
     if !hosts.is_empty() {
         writeln!(out, "- **Hosts:** {}", escaped(&hosts))?;

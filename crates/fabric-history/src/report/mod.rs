@@ -198,6 +198,15 @@ impl Report {
     }
 }
 
+/// A port's link errors and discards without its link downs, which are in incidents, and without what it discarded
+/// because its link was down.
+fn unexplained(moved: &ErrorDelta) -> u64 {
+    let of = |counter| moved.sums.iter().find(|sum| sum.counter == counter).map_or(0, |sum| sum.by);
+    let discards = of(Counter::XmitDiscards).saturating_sub(of(Counter::XmitInactiveDiscards));
+    let errors = moved.link_errors().saturating_sub(of(Counter::LinkDowned));
+    errors.saturating_add(discards)
+}
+
 /// The ports that counted errors and are at the cable of no finding, those with the most errors and discards first.
 fn others(moved: Vec<ErrorDelta>, findings: &[Finding]) -> Vec<ErrorDelta> {
     let is_in_finding = |moved: &ErrorDelta| {
@@ -209,12 +218,8 @@ fn others(moved: Vec<ErrorDelta>, findings: &[Finding]) -> Vec<ErrorDelta> {
     };
     let mut others: Vec<ErrorDelta> =
         moved.into_iter().filter(|moved| !is_in_finding(moved)).collect();
-    let discards = |moved: &ErrorDelta| {
-        let of_discards = moved.sums.iter().filter(|sum| sum.counter == Counter::XmitDiscards);
-        of_discards.map(|sum| sum.by).fold(0, u64::saturating_add)
-    };
-    let rank =
-        |moved: &ErrorDelta| std::cmp::Reverse(moved.link_errors().saturating_add(discards(moved)));
+    others.retain(|moved| unexplained(moved) > 0);
+    let rank = |moved: &ErrorDelta| std::cmp::Reverse(unexplained(moved));
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
     others
 }
