@@ -28,7 +28,7 @@ pub fn table(
     with_events: bool,
 ) -> Markup {
     html! {
-        table .stack.events {
+        table .stack.incidents {
             thead { tr {
                 th scope="col" { "Began" } th scope="col" { "Length" } th scope="col" { "Severity" }
                 @if several_fabrics { th scope="col" { "Fabric" } }

@@ -11,7 +11,7 @@ use crate::api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
 use crate::api::overview::overview;
 use crate::metrics::throughput::Trends;
 use crate::server::WebApp;
-use fabric_history::incidents::{self, Incident, Incidents};
+use fabric_history::incidents::{Incident, Incidents};
 use fabric_history::local_clock::LocalClock;
 use fabric_observation::{MonitorStats, SharedState};
 use ib_health::{Reason, Verdict};
@@ -26,17 +26,14 @@ const INCIDENT_WINDOW: WindowChoice = WindowChoice::DAY;
 const MAX_REASONS: usize = 4;
 const MAX_BUSIEST: usize = 5;
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
-const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
+const EVENTS_TIMEOUT: Duration = Duration::from_millis(500);
 const ALERTS: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md#alerts");
 
 pub(super) async fn get(State(app): State<WebApp>) -> Response {
     let events = events::run_within(EVENTS_TIMEOUT, &app.history, |reader| {
         let window = INCIDENT_WINDOW.until_now(reader)?;
-        let mut found = Incidents::find(reader, window, incidents::MAX_INCIDENTS)?.incidents;
-        found.reverse();
-        found.truncate(MAX_INCIDENTS);
-        Ok(found)
+        Incidents::latest(reader, window, MAX_INCIDENTS)
     })
     .await;
     render(move || {
@@ -383,7 +380,7 @@ mod tests {
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, latest: &HistoryAnswer<Vec<Incident>>) -> String {
-        page(&fabrics.into(), &Trends::default(), events, "/m\"", Some("https://g")).into_string()
+        page(&fabrics.into(), &Trends::default(), latest, "/m\"", Some("https://g")).into_string()
     }
 
     #[test]

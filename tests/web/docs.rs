@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fabric_history::EventKind;
+use fabric_history::incidents::{IncidentKind, Severity};
 use ib_health::verdict::{Reason, Repair};
 use test_rig::reference;
 
@@ -38,17 +39,32 @@ fn reasons_and_repairs_are_documented() {
     }
 }
 
-/// The table of event kinds is between two marker lines.
+/// The tables of event kinds, incident kinds and severities are between two marker lines each.
 #[test]
-fn event_kinds_are_made_from_the_table() {
-    let rows =
-        EventKind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
-    let table = format!("| kind | meaning |\n|---|---|\n{}", rows.collect::<String>());
-    let page = document("docs/history.md");
-    let [begin, end] = ["<!-- kinds -->\n", "<!-- /kinds -->\n"];
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (_, after) = rest.split_once(end).unwrap();
-    let made = format!("{before}{begin}{table}{end}{after}");
+fn tables_of_history_are_made_from_the_enums() {
+    let table = |of: &mut dyn Iterator<Item = (&'static str, &'static str)>| {
+        let rows: String = of.map(|(label, help)| format!("| `{label}` | {help} |\n")).collect();
+        format!("|---|---|\n{rows}")
+    };
+    let mut made = document("docs/history.md");
+    for (name, head, table) in [
+        ("kinds", "kind", table(&mut EventKind::ALL.iter().map(|it| (it.label(), it.help())))),
+        (
+            "incidents",
+            "kind",
+            table(&mut IncidentKind::ALL.iter().map(|it| (it.label(), it.help()))),
+        ),
+        (
+            "severities",
+            "severity",
+            table(&mut Severity::ALL.iter().map(|it| (it.label(), it.help()))),
+        ),
+    ] {
+        let [begin, end] = [format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n")];
+        let (before, rest) = made.split_once(&begin).unwrap();
+        let (_, after) = rest.split_once(&end).unwrap();
+        made = format!("{before}{begin}| {head} | meaning |\n{table}{end}{after}");
+    }
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/history.md");
         std::fs::write(path, &made).unwrap();

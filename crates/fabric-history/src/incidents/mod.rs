@@ -260,7 +260,14 @@ impl Incidents {
         Self::among(source, window, [&states[0], &states[1]], limit)
     }
 
-    /// The same, with the states of the fabrics at the beginning and at the end of the period.
+    /// The latest incidents of a period, the latest first, without those of which only the state at its beginning tells.
+    pub fn latest(source: &dyn Source, window: Window, most: usize) -> Answer<Vec<Incident>> {
+        let after = source.fabrics(window.to)?;
+        let found = Self::among(source, window, [&[], &after], MAX_INCIDENTS)?;
+        Ok(found.incidents.into_iter().rev().take(most).collect())
+    }
+
+    /// The incidents, given the states of the fabrics at the beginning and at the end of the period.
     pub(crate) fn among(
         source: &dyn Source,
         window: Window,

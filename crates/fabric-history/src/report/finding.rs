@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::EventKind;
 use crate::incidents::{Incident, Incidents, Severity};
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::plot::LinkTimeline;
@@ -148,13 +149,25 @@ fn finding(
     Finding { incident, modules, evidence, since_then, series, timeline }
 }
 
-/// The modules that the latest of these events knows.
-fn modules<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<PluggedModule> {
-    let known = events.filter_map(|event| {
+/// The modules that the latest of these events knows; before they were replaced.
+fn modules<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> Vec<PluggedModule> {
+    let replaced = events.clone().filter(|event| event.kind == EventKind::CableChanged.label());
+    let replaced = replaced.map(|event| event.at).min();
+    let earlier = events.filter(|event| replaced.is_none_or(|replaced| event.at < replaced));
+    let known = earlier.filter_map(|event| {
         let read = serde_json::from_value::<Vec<PluggedModule>>(event.detail["modules"].clone());
         Some((event.at, read.ok().filter(|modules| !modules.is_empty())?))
     });
-    known.max_by_key(|(at, _)| *at).map(|(_, modules)| modules).unwrap_or_default()
+    let latest = known.max_by_key(|(at, _)| *at).map(|(_, modules)| modules).unwrap_or_default();
+    let mut modules: Vec<PluggedModule> = Vec::new();
+    for module in latest {
+        // A cable reports one serial number at both of its ends.
+        match modules.iter_mut().find(|known| known.serial == module.serial) {
+            Some(known) => known.port = format!("{} and {}", known.port, module.port),
+            None => modules.push(module),
+        }
+    }
+    modules
 }
 
 /// What was counted of other incidents, and the different things that devices reported.
@@ -164,7 +177,9 @@ fn evidence_of_events(incident: &Incident) -> Vec<String> {
         .collect();
     let mut sentences = vec![format!("Events: {}.", counts.join(", "))];
     let mut reasons: Vec<&str> = Vec::new();
-    for event in incident.events.iter().filter(|event| event.kind == "link_down_reason") {
+    for event in
+        incident.events.iter().filter(|event| event.kind == EventKind::LinkDownReason.label())
+    {
         if !reasons.contains(&&*event.text) {
             reasons.push(&event.text);
         }
@@ -178,7 +193,8 @@ fn evidence_of_events(incident: &Incident) -> Vec<String> {
 /// What happened after an incident, until the end of the period.
 fn since_then(incident: &Incident, period: &Period<'_>) -> String {
     let cable = incident.link.and_then(|link| cable(period.after, &incident.fabric, link));
-    let replaced = incident.events.iter().rfind(|event| event.kind == "cable_changed");
+    let replaced =
+        incident.events.iter().rfind(|event| event.kind == EventKind::CableChanged.label());
     let replaced = replaced.map(|event| {
         format!(
             "The cable or module was replaced at {} ({}). ",

@@ -24,13 +24,13 @@ impl LinkEvidence<'_> {
         self.events.iter().filter(move |event| event.kind == kind.label())
     }
 
-    /// The event of the worst verdict; the latest of several.
+    /// The event of the worst verdict; the earliest of several.
     fn decisive_verdict(&self) -> Option<&Event> {
         let updated = self.of_kind(EventKind::VerdictUpdated);
         self.of_kind(EventKind::VerdictChanged)
             .chain(updated)
             .filter(|event| verdict(event, "to") >= Some(Verdict::Watch))
-            .max_by_key(|event| (verdict(event, "to"), event.at))
+            .max_by_key(|event| (verdict(event, "to"), std::cmp::Reverse(event.at)))
     }
 
     /// The evidence, in sentences.
