@@ -591,7 +591,7 @@ mod tests {
             ranks.push(rank);
         }
         let (verdict, _, ratio, errors) = ranks[0].0.0;
-        assert_eq!((verdict, errors), (Verdict::Watch, 17));
+        assert_eq!((verdict, errors), (Verdict::Watch, 12));
         assert!(f64::from_bits(ratio) > 0.0 && ranks[0] < ranks[1]);
     }
 

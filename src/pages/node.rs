@@ -244,7 +244,7 @@ fn ports(detail: &NodeDetail, past: &Past) -> Markup {
                 th scope="col" { "Verdict" }
                 th .n scope="col" { abbr title="Sent, and the share of the bandwidth" { "Tx" } } th .n scope="col" { abbr title="Received, and the share of the bandwidth" { "Rx" } }
                 @if !past.ports.is_empty() { th scope="col" { "Last " (past.minutes()) " min" } }
-                th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
+                th .n scope="col" { abbr title="Sum of corrupted data, buffer overruns, retrains and link downs. Corrupted data is the largest of: symbol errors, uncorrectable FEC blocks, local link integrity errors, receive errors except packets marked bad upstream." { "Link errors" } }
                 th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send but sent none (PortXmitWait)" { "Wait" } }
             } }

@@ -2,6 +2,7 @@
 //! of its disk and of the file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agreement;
 mod asked;
 mod budget;
 mod damaged;

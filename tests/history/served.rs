@@ -36,14 +36,19 @@ fn recorded() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// A server in this process that answers from a history.
-struct Served {
-    address: String,
+pub struct Served {
+    pub address: String,
     runtime: Option<tokio::runtime::Runtime>,
     _server: Server,
 }
 
 impl Served {
     fn new(file: &Path, limits: Limits) -> Self {
+        Self::of(SharedState::default(), file, limits)
+    }
+
+    /// One whose fabrics are in this state, and stay in it.
+    pub fn of(state: SharedState, file: &Path, limits: Limits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -52,7 +57,7 @@ impl Served {
         let (address, server) = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let exposition = Arc::new(Exposition::render(SharedState::default()));
+            let exposition = Arc::new(Exposition::render(state));
             let (_, latest) = tokio::sync::watch::channel(exposition);
             let (process, file) = (Process::new(Path::new("/proc")), Some(file.to_owned()));
             let site = WebApp::new(latest, process, "/metrics", file);
@@ -66,7 +71,7 @@ impl Served {
         Served { address, runtime: Some(runtime), _server: server }
     }
 
-    fn get(&self, path: &str) -> Response {
+    pub fn get(&self, path: &str) -> Response {
         get(&agent(Duration::from_secs(60)), &self.address, path, &[]).unwrap()
     }
 

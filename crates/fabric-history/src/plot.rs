@@ -10,7 +10,7 @@ use crate::local_clock::LocalClock;
 use crate::model::{Event, Port, Series, Step, Window};
 use ib_fabric::topology::LinkId;
 use ib_mad::Counter;
-use ib_mad::counter::LINK_ERRORS;
+use ib_mad::counter::{CORRUPTION, LINK_ERRORS};
 use ib_mad::label::{abbreviate, grouped};
 
 /// Width of the time axis, in the picture's units.
@@ -284,14 +284,22 @@ impl<'a> LinkTimeline<'a> {
                 let steps = of_end().filter(|series| is_wanted(series.counter));
                 resample(steps.flat_map(|series| &series.steps), window, count)
             };
-            let mut link_errors = columns(&|counter| LINK_ERRORS.contains(&counter));
-            let received = columns(&|counter| counter == Counter::RcvErrors);
-            let marked = columns(&|counter| counter == Counter::RcvRemotePhysicalErrors);
+            let of_counter = |wanted: Counter| columns(&|counter| counter == wanted);
+            let others = |counter| LINK_ERRORS.contains(&counter) && !CORRUPTION.contains(&counter);
+            let mut link_errors = columns(&others);
+            let marked = of_counter(Counter::RcvRemotePhysicalErrors);
             // The share over the whole window: within a column the two counters may be read at different times.
             let sum = |columns: &[f64]| columns.iter().sum::<f64>();
-            let share = (sum(&marked) / sum(&received).max(f64::MIN_POSITIVE)).min(1.0);
-            for (errors, received) in link_errors.iter_mut().zip(&received) {
-                *errors = (*errors - received * share).max(0.0);
+            let received = sum(&of_counter(Counter::RcvErrors)).max(f64::MIN_POSITIVE);
+            let own = 1.0 - (sum(&marked) / received).min(1.0);
+            // The largest stands for all, as in `link_errors`.
+            let corruption = CORRUPTION.map(|counter| {
+                let share = if counter == Counter::RcvErrors { own } else { 1.0 };
+                (of_counter(counter), share)
+            });
+            for (column, errors) in link_errors.iter_mut().enumerate() {
+                let counts = corruption.iter().map(|(columns, share)| columns[column] * share);
+                *errors += counts.fold(0.0, f64::max);
             }
             let discards = columns(&|counter| counter == Counter::XmitDiscards);
             // Less than one is a rounding error.

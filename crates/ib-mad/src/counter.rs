@@ -161,12 +161,26 @@ pub const LINK_ERRORS: [Counter; 7] = [
     Counter::FecUncorrectableBlocks,
 ];
 
-/// Link errors of a port: the sum of [`LINK_ERRORS`] without the packets that were marked bad upstream,
-/// which a port also counts as receive errors.
+/// The link errors that corrupted data counts as: one corrupted block is a symbol error, an uncorrectable FEC block,
+/// mostly a receive error, and sometimes an integrity error.
+pub const CORRUPTION: [Counter; 4] = [
+    Counter::SymbolErrors,
+    Counter::RcvErrors,
+    Counter::LocalLinkIntegrityErrors,
+    Counter::FecUncorrectableBlocks,
+];
+
+/// Link errors of a port: the sum of [`LINK_ERRORS`], of which the largest of [`CORRUPTION`] stands for all four. Packets
+/// that were marked bad upstream are no errors of this link, although the port counts them as receive errors.
 pub fn link_errors(count: impl Fn(Counter) -> u64) -> u64 {
-    let sum = LINK_ERRORS.into_iter().map(&count).fold(0, u64::saturating_add);
-    let marked = count(Counter::RcvRemotePhysicalErrors).min(count(Counter::RcvErrors));
-    sum.saturating_sub(marked)
+    let marked = count(Counter::RcvRemotePhysicalErrors);
+    let corrupted = CORRUPTION.into_iter().map(|counter| match counter {
+        Counter::RcvErrors => count(counter).saturating_sub(marked),
+        _ => count(counter),
+    });
+    let others = LINK_ERRORS.into_iter().filter(|counter| !CORRUPTION.contains(counter));
+    let corrupted = corrupted.max().unwrap_or(0);
+    others.map(&count).fold(corrupted, u64::saturating_add)
 }
 
 macro_rules! counters {

@@ -257,8 +257,8 @@ models! {
         /// then estimates.
         #[serde(default)]
         pub cleared_every_seconds: Option<f64>,
-        /// Link errors: symbol errors, receive errors without packets marked bad upstream, local link integrity
-        /// errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs.
+        /// Link errors: corrupted data (the largest of symbol errors, uncorrectable FEC blocks, local link integrity
+        /// errors, and receive errors without packets marked bad upstream), buffer overruns, retrains and link downs.
         pub errors: u64,
         /// PortXmitDiscards: packets that were not sent; null if not read.
         #[serde(default)]

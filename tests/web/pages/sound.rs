@@ -96,7 +96,7 @@ fn pages_are_accessible() {
     // Wait until the pages have everything that they can show.
     wait_until(Duration::from_secs(60), "the story", || {
         let told = exporter.get("/", &[]);
-        ["Worst links", "Congestion", "counter reset"]
+        ["Worst links", "Congestion", "were cleared or reset"]
             .iter()
             .all(|it| told.text().contains(it))
             .then_some(())
