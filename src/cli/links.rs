@@ -296,11 +296,12 @@ fn cable(link: &Link) -> String {
 
 /// The evidence of the most severe reason, and the number of the others.
 pub(super) fn reason(link: &Link) -> String {
-    match (&*link.reasons, link.verdict()) {
-        ([worst], _) => worst.evidence.clone(),
-        ([worst, more @ ..], _) => format!("{} (+{})", worst.evidence, more.len()),
-        ([], Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
-        ([], _) => String::new(),
+    let mut told = link.told_reasons();
+    match (told.next(), told.count(), link.verdict()) {
+        (Some(worst), 0, _) => worst.evidence.clone(),
+        (Some(worst), more, _) => format!("{} (+{more})", worst.evidence),
+        (None, _, Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
+        (None, ..) => String::new(),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::api::model::Condition;
 use crate::metrics::Exposition;
 use crate::server::WebApp;
 use fabric_history::history_query::Pairs;
+use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
 
 /// The name of the program, which is also that of the product.
@@ -190,6 +191,7 @@ fn document(page: &Page, conditions: &[Condition], refresh: Option<&Refresh>) ->
                 }
                 footer { p {
                     (PRODUCT) " " (env!("CARGO_PKG_VERSION")) " · " a href=(address::RUNBOOKS) { "Runbooks" }
+                    " · Time zone: " (LocalClock::now().zone())
                 } }
             }
         }

@@ -87,7 +87,7 @@ fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
                 (kind(&device.kind, PortKind::Physical.label()))
                 @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
                 @if let Some(fabric) = &device.fabric {
-                    ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
+                    ", " a href=(address::node(fabric, &device.guid)) { (device.device) } " in fabric " bdi { (fabric) }
                 }
             }
             @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
@@ -183,7 +183,7 @@ fn device_ports(device: &Device, readings: Option<Readings<'_>>) -> Markup {
             } }
             @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
             td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
-                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
+                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link of " (device.device) " port " (port.port) },
                 None => "",
             } }
         } } }

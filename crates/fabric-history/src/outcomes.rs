@@ -1,6 +1,6 @@
 //! What followed verdicts: how often the advice was right. Counts only, without names, so that a site can publish them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::EventKind;
 use crate::event::downtime_of;
-use crate::model::{Event, Window};
+use crate::model::{Cable, Event, Window};
 use crate::source::{Answer, EventFilter, Source};
 use ib_fabric::topology::{End, LinkId};
 use ib_health::verdict::Repair;
@@ -27,6 +27,7 @@ ib_mad::labeled_enum! {
         Replaced, "replaced", "Another cable or module was plugged in.";
         Replugged, "replugged", "The link was down for at least 5 s, and has the same cable.";
         ByItself, "by_itself", "Neither: the verdict went away by itself.";
+        Removed, "removed", "The fabric has no such link any more.";
         Open, "open", "The link is not ok, or has been ok for less than 24 hours.";
     }
 }
@@ -43,7 +44,7 @@ pub struct OutcomeRow {
     pub repair: Option<String>,
     /// Number of episodes.
     pub episodes: u64,
-    /// Number of episodes by outcome: replaced, replugged, by_itself, open.
+    /// Number of episodes by outcome: replaced, replugged, by_itself, removed, open.
     pub outcomes: BTreeMap<String, u64>,
     /// Number of episodes after which the advice was right.
     pub right: u64,
@@ -67,6 +68,7 @@ pub struct Outcomes {
 
 /// A link that was degraded or bad, from the first such verdict on.
 struct Episode {
+    link: LinkId,
     began: SystemTime,
     verdict: String,
     reason: String,
@@ -91,12 +93,20 @@ impl Outcomes {
         let until = span.last.map_or(window.to, |last| last.min(window.to));
         let from = span.first.map_or(window.from, |first| first.max(window.from));
         let states = source.fabrics(until)?;
+        let present: HashSet<LinkId> =
+            states.iter().flat_map(|state| &state.cables).map(Cable::link).collect();
+        let mut episodes = episodes(&events, until);
+        for episode in &mut episodes {
+            if episode.outcome == Outcome::Open && !present.contains(&episode.link) {
+                episode.outcome = Outcome::Removed;
+            }
+        }
         let days = until.duration_since(from).unwrap_or_default().as_secs_f64() / 86_400.0;
         Ok(Outcomes {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             days: (days * 10.0).round() / 10.0,
             links: states.iter().map(|state| state.cables.len() as u64).sum(),
-            rows: rows(&episodes(&events, until)),
+            rows: rows(&episodes),
         })
     }
 
@@ -105,8 +115,8 @@ impl Outcomes {
         let links = plural(self.links, "link");
         let mut text = format!(
             "Outcomes of verdicts: {links}, {} days, fabric-exporter {}\n\n\
-             | verdict | reason | repair | episodes | replaced | replugged | by itself | open | repair right |\n\
-             |---|---|---|---|---|---|---|---|---|\n",
+             | verdict | reason | repair | episodes | replaced | replugged | by itself | removed | open | repair right |\n\
+             |---|---|---|---|---|---|---|---|---|---|\n",
             self.days, self.version
         );
         for row in &self.rows {
@@ -149,9 +159,14 @@ fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
         let known = known.filter(|index| !is_over(index));
         match (to, known) {
             ("ok", Some(index)) => all[index].ok_since = all[index].ok_since.or(Some(event.at)),
+            // Another cable is learned anew, and that it is ok then is no event.
+            ("unknown", Some(index)) if all[index].outcome == Outcome::Replaced => {
+                all[index].ok_since = all[index].ok_since.or(Some(event.at));
+            }
             ("watch" | "bad", Some(index)) => all[index].relapse(to, event),
             ("watch" | "bad", None) => {
                 let mut episode = Episode {
+                    link: LinkId(a, b),
                     began: event.at,
                     verdict: String::new(),
                     reason: String::new(),
@@ -206,7 +221,7 @@ impl Episode {
 
     /// Whether the advice was right; `None` if that is not known.
     fn is_right(&self) -> Option<bool> {
-        if self.outcome == Outcome::Open {
+        if matches!(self.outcome, Outcome::Open | Outcome::Removed) {
             return None;
         }
         let repair = self.repair.as_deref().and_then(Repair::from_label)?;
@@ -357,7 +372,7 @@ mod tests {
         let text = outcomes.to_markdown();
         assert!(text.contains("1,000 links, 4 days"), "{text}");
         assert!(
-            text.contains("| bad | bit_errors | reseat | 1 | 0 | 1 | 0 | 0 | 1 of 1 |"),
+            text.contains("| bad | bit_errors | reseat | 1 | 0 | 1 | 0 | 0 | 0 | 1 of 1 |"),
             "{text}"
         );
     }

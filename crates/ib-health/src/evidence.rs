@@ -148,6 +148,13 @@ pub fn downtime(down: Downtime) -> String {
     }
 }
 
+/// A ratio above its limit, with as many digits as it takes to differ from it: `1.03e-5`, not `1.0e-5 (limit 1e-5)`.
+fn above(ratio: f64, limit: f64) -> String {
+    let texts = (1..=4).map(|digits| (format!("{ratio:.digits$e}"), format!("{limit:.digits$e}")));
+    let mut different = texts.filter(|(ratio, limit)| ratio != limit).map(|(ratio, _)| ratio);
+    different.next().unwrap_or_else(|| format!("{ratio:.4e}"))
+}
+
 struct Evidence<'a> {
     link: &'a LinkAssessment,
     assessment: &'a Assessment,
@@ -291,7 +298,8 @@ impl<'a> Evidence<'a> {
             };
             let clears = self.clears(port);
             (ratio > limit).then(|| {
-                format!("receives pre-FEC BER {ratio:.1e} (limit {limit:e}){lane}{when}{clears}")
+                let ratio = above(f64::from(ratio), f64::from(limit));
+                format!("receives pre-FEC BER {ratio} (limit {limit:e}){lane}{when}{clears}")
             })
         })
     }

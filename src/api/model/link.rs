@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use ib_health::Verdict;
+use ib_health::{Reason, Verdict};
 use ib_mad::counter::link_errors;
 use ib_mad::label;
 
@@ -434,6 +434,14 @@ impl Link {
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.
     pub fn verdict(&self) -> Verdict {
         Verdict::from_label(&self.verdict).unwrap_or(Verdict::Unknown)
+    }
+
+    /// The reasons that a reader needs: that the other end was not observed for long enough says nothing about a link that
+    /// is degraded or bad.
+    pub fn told_reasons(&self) -> impl Iterator<Item = &LinkReason> + Clone {
+        let is_judged = self.verdict() >= Verdict::Watch;
+        let lacks_time = Reason::InsufficientData.label();
+        self.reasons.iter().filter(move |it| !is_judged || it.reason != lacks_time)
     }
 
     /// The sum of both ends' link errors.

@@ -348,7 +348,7 @@ fn explain_link(frame: &mut Frame<'_>, link: &Link, palette: Palette, area: Rect
 
 /// The evidence of all reasons of a verdict.
 fn evidence(link: &Link) -> String {
-    link.reasons.iter().map(|reason| &*reason.evidence).collect::<Vec<_>>().join("; ")
+    link.told_reasons().map(|reason| &*reason.evidence).collect::<Vec<_>>().join("; ")
 }
 
 fn advice(link: &Link) -> Option<String> {

@@ -98,7 +98,7 @@ fn reasons(detail: &LinkDetail) -> Markup {
     html! {
         @if !link.reasons.is_empty() && link.learning.is_none() {
             h2 { "Reasons" }
-            ul .reasons { @for because in &link.reasons { li {
+            ul .reasons { @for because in link.told_reasons() { li {
                 span class={ "verdict " (because.verdict) } { (components::label_text(&because.reason)) }
                 " " (because.evidence) "."
             } } }

@@ -64,7 +64,7 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
             worst.map(|(reason, _)| reason.label()).into()
         })
         .cell(|it| {
-            let reasons = it.link().reasons.iter().filter(|_| it.link().learning.is_none());
+            let reasons = it.link().told_reasons().filter(|_| it.link().learning.is_none());
             html! { @if reasons.clone().next().is_some() {
                 ul .why { @for because in reasons { li { (because.evidence) } } }
             } }

@@ -146,11 +146,21 @@ fn table(topology: &Topology, clock: &LocalClock) -> Markup {
         div .wide tabindex="0" role="group" aria-label="All switches" { table {
             thead { tr {
                 th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Uplinks" } th .n scope="col" { "Same level" }
-                th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion on its links" }
+                th .n scope="col" { "Downlinks" } th .n scope="col" { "HCAs" } th scope="col" { "Worst link" } th scope="col" { "Congestion on its links" }
             } }
-            tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top, clock)) } }
+            tbody { @for switch in worst_first(&topology.switches) { (row(&topology.fabric, switch, top, clock)) } }
         } }
     }
+}
+
+/// What is down first, then by the worst link.
+fn worst_first(switches: &[Switch]) -> Vec<&Switch> {
+    let mut sorted: Vec<&Switch> = switches.iter().collect();
+    let worst = |switch: &Switch| {
+        switch.verdicts.worst_first().into_iter().position(|(_, links)| links > 0)
+    };
+    sorted.sort_by_key(|switch| (switch.up, worst(switch).unwrap_or(usize::MAX)));
+    sorted
 }
 
 fn row(fabric: &str, switch: &Switch, top: Option<u8>, clock: &LocalClock) -> Markup {
@@ -163,7 +173,7 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>, clock: &LocalClock) -> Ma
                     " " (components::state(if switch.behind.is_some() { CUT_OFF } else { DOWN }))
                     @if let Some(at) = &switch.down_since { " " span .quiet { (components::lasting(clock, at)) } }
                     @if let Some(by) = &switch.behind { ", behind " (components::node(fabric, &by.guid, &by.node)) }
-                    @if switch.hosts_down > 0 { ", " (components::plural(switch.hosts_down, "host")) " cut off" }
+                    @if switch.hosts_down > 0 { ", " (components::plural(switch.hosts_down, "HCA")) " cut off" }
                 }
             }
             td { (picture::level_name(switch.level, top)) }

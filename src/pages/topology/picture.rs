@@ -189,7 +189,7 @@ impl Layout<'_> {
         let class = it.shown.unwrap_or(Verdict::Unknown.label());
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
-        let hosts = components::plural(it.hosts, "host");
+        let hosts = components::plural(it.hosts, "HCA");
         let text: Vec<String> = match it.switches {
             [first, .., last] => {
                 let count = match it.down + it.cut_off {
@@ -202,7 +202,7 @@ impl Layout<'_> {
             // Nothing is said by color alone.
             [one] if !one.up => {
                 let word = if it.down > 0 { "✕ down" } else { "✕ cut off" };
-                let lost = components::plural(one.hosts_down, "host") + " cut off";
+                let lost = components::plural(one.hosts_down, "HCA") + " cut off";
                 let lost = Some(lost).filter(|_| one.hosts_down > 0);
                 [it.name.clone(), word.to_owned()].into_iter().chain(lost).collect()
             }
@@ -314,7 +314,8 @@ pub(super) fn congestion(of: &CongestionCounts) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, noun)| components::plural(count, noun))
         .collect();
-    if let Some(share) = of.max_wait_ratio {
+    // Less than half a percent is no news.
+    if let Some(share) = of.max_wait_ratio.filter(|share| *share >= 0.005) {
         parts.push(format!("waiting up to {} of the time", components::percent(share)));
     }
     parts.join(", ")
@@ -438,7 +439,7 @@ mod tests {
             ("class=\"cable down\"", 2),
             ("✕ down", 1),
             ("✕ cut off", 1),
-            ("4 hosts cut off", 2),
+            ("4 HCAs cut off", 2),
             ("switch-1, cut off behind switch-3", 1),
         ] {
             assert_eq!(page.matches(text).count(), count, "{text}: {page}");
