@@ -1,6 +1,6 @@
 //! What an incident is called, how severe it is, why it happened, and how much harm it did.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use crate::EventKind;
@@ -486,6 +486,12 @@ impl View<'_> {
                 let reported = reported.next().or(of_events.into_iter().next());
                 reported.map(|text| format!("Reported by the device: {text}"))
             }
+            IncidentKind::SubnetManager if group.is_master_down => {
+                Some("The node of the former master went down".into())
+            }
+            IncidentKind::SubnetManager => Some(
+                "The node of the former master responds: its subnet manager stopped, or handed over".into(),
+            ),
             IncidentKind::CountersCleared if group.cleared.len() > 1 => Some(
                 "A tool cleared them: perfquery -R, ibqueryerrors -k, or a monitor that clears"
                     .into(),
@@ -516,9 +522,16 @@ impl View<'_> {
         let outage = |down: SystemTime, up: Option<SystemTime>| {
             within(down, up.unwrap_or(window.to)).min(COUNTED_OUTAGE).as_secs()
         };
-        let cut_off = (group.nodes.values())
-            .map(|node| outage(node.down.unwrap_or(window.from), node.up))
-            .fold(0, u64::saturating_add);
+        // By host: one that loses two HCAs is one host. A switch counts like one, if there is no host behind it.
+        let mut by_host: BTreeMap<String, u64> = BTreeMap::new();
+        for (guid, node) in &group.nodes {
+            let time = outage(node.down.unwrap_or(window.from), node.up);
+            let host = self.places.host(*guid).unwrap_or_default();
+            let longest = by_host.entry(host).or_default();
+            *longest = time.max(*longest);
+        }
+        let of_switches = by_host.remove("").unwrap_or(0);
+        let cut_off = by_host.into_values().fold(0, u64::saturating_add).max(of_switches);
         let is_judged =
             group.links.values().any(|link| link.worst >= Verdict::Watch && !link.only_went_down());
         let lasted = within(group.began, group.ended().unwrap_or(window.to)).as_secs();

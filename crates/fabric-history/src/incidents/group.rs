@@ -102,6 +102,8 @@ pub struct Group {
     pub failing: BTreeSet<EventKind>,
     /// The latest replacement: where, and what the event says.
     pub replaced: Option<(String, String)>,
+    /// Whether the node of the former master was down.
+    pub is_master_down: bool,
     /// The nodes whose counters fell.
     pub cleared: BTreeSet<Guid>,
     /// All of its events by kind.
@@ -127,6 +129,7 @@ impl Group {
             expected: BTreeSet::new(),
             failing: BTreeSet::new(),
             replaced: None,
+            is_master_down: false,
             cleared: BTreeSet::new(),
             counts: BTreeMap::new(),
             events: Vec::new(),

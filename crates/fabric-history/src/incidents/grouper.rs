@@ -18,7 +18,7 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// Events of one cause that are found in different sweeps: links go down up to this long before their node is
 /// missing, and counters of a whole fabric are cleared within this.
-const NEAR: Duration = Duration::from_secs(120);
+pub(super) const NEAR: Duration = Duration::from_secs(120);
 
 /// What follows an outage, also after its end: devices are asked for reasons and cables every few minutes.
 const AFTERMATH: Duration = Duration::from_secs(600);
@@ -44,6 +44,8 @@ pub struct Grouper {
     of_node: HashMap<Guid, Index>,
     of_link: HashMap<LinkId, Index>,
     of_port: HashMap<End, Index>,
+    /// The congestion of which a port was a root.
+    of_root: HashMap<End, Index>,
     of_cause: HashMap<Cause, Index>,
 }
 
@@ -71,7 +73,7 @@ impl Grouper {
             EventKind::CounterSaturated => self
                 .of_event(&event, event.at, AFTERMATH)
                 .unwrap_or_else(|| self.latest(Cause::Saturation, event.at, NEAR)),
-            EventKind::MasterChanged => self.latest(Cause::Master, event.at, AFTERMATH),
+            EventKind::MasterChanged => self.for_master(&event),
             EventKind::NodeAdded | EventKind::LinkAdded => self
                 .of_event(&event, event.at, AFTERMATH)
                 .unwrap_or_else(|| self.latest(Cause::Growth, event.at, NEAR)),
@@ -97,8 +99,14 @@ impl Grouper {
         if let Some(node) = event.node {
             if matches!(kind, EventKind::NodeDown | EventKind::NodeUp | EventKind::DeviceFatal) {
                 self.of_node.insert(node, index);
-            } else if let Some(port) = event.port.filter(|_| group.cause != Cause::Outage) {
-                self.of_port.insert((node, port), index);
+            } else if let Some(port) = event.port {
+                match group.cause {
+                    Cause::Congestion => drop(self.of_root.insert((node, port), index)),
+                    Cause::Link | Cause::Recabling => {
+                        drop(self.of_port.insert((node, port), index))
+                    }
+                    _ => {}
+                }
             }
         }
         // The verdict on a link that went down with its node is held for an hour after that.
@@ -211,16 +219,30 @@ impl Grouper {
 
     fn for_congestion(&mut self, event: &Event) -> Index {
         let end = event.node.zip(event.port);
-        let of_root = end.and_then(|end| self.of_port.get(&end));
-        let is_of =
-            |grouper: &Self, index: &Index| grouper.cause(*index) == Some(Cause::Congestion);
-        let known = self.known(of_root, event.at, AFTERMATH).filter(|index| is_of(self, index));
+        let of_root = end.and_then(|end| self.of_root.get(&end));
+        let known = self.known(of_root, event.at, AFTERMATH);
         let latest = self.of_cause.get(&Cause::Congestion).copied().filter(|index| {
             // One incast makes several ports roots in the same sweep.
             let group = self.groups.get(*index).and_then(Option::as_ref);
             group.is_some_and(|group| group.began + AT_ONCE >= event.at)
         });
         known.or(latest).unwrap_or_else(|| self.begin(Cause::Congestion, event.at))
+    }
+
+    fn for_master(&mut self, event: &Event) -> Index {
+        // `from host-1 to host-2`
+        let former = event.text.strip_prefix("from ").and_then(|rest| rest.split_once(" to "));
+        let is_down = former.is_some_and(|(former, _)| {
+            let outages =
+                self.groups.iter().rev().flatten().filter(|group| group.ended().is_none());
+            let mut down = outages.flat_map(|group| &group.nodes);
+            down.any(|(guid, node)| node.up.is_none() && self.places.name(*guid) == former)
+        });
+        let index = self.latest(Cause::Master, event.at, AFTERMATH);
+        if let Some(Some(group)) = self.groups.get_mut(index) {
+            group.is_master_down |= is_down;
+        }
+        index
     }
 
     fn for_reset(&mut self, event: &Event) -> Index {
@@ -237,12 +259,11 @@ impl Grouper {
         let of_link = link.and_then(|link| self.of_link.get(&link));
         let ends = link.map(LinkId::ends);
         let of_ports = ends.iter().flatten().filter_map(|end| self.of_port.get(end));
-        let known = |index: &Index| {
-            let is_other = self.cause(*index) == Some(Cause::Congestion);
-            self.known(Some(index), at, within).filter(|_| !is_other)
-        };
+        let of_root = end.and_then(|end| self.of_root.get(&end));
+        let known = |index: &Index| self.known(Some(index), at, within);
         let found = of_node.and_then(known).or_else(|| self.outage_of(link, end, at));
-        found.or_else(|| of_link.and_then(known)).or_else(|| of_ports.filter_map(known).next())
+        let found = found.or_else(|| of_link.and_then(known));
+        found.or_else(|| of_ports.filter_map(known).next()).or_else(|| of_root.and_then(known))
     }
 
     /// The recent outage of a node at one end of a link.
@@ -372,6 +393,7 @@ impl Grouper {
         follow(&mut self.of_node, &moved);
         follow(&mut self.of_link, &moved);
         follow(&mut self.of_port, &moved);
+        follow(&mut self.of_root, &moved);
         follow(&mut self.of_cause, &moved);
     }
 

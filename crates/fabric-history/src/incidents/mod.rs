@@ -186,6 +186,25 @@ impl Incident {
         self.ended.unwrap_or(now).duration_since(self.began).unwrap_or_default()
     }
 
+    /// Adds what happened to the same host in another fabric.
+    fn absorb(&mut self, other: Incident) {
+        (self.nodes, self.links) = (self.nodes + other.nodes, self.links + other.links);
+        self.event_count += other.event_count;
+        self.severity = self.severity.max(other.severity);
+        self.harm = self.harm.max(other.harm);
+        for (kind, count) in other.counts {
+            *self.counts.entry(kind).or_default() += count;
+        }
+        self.events.extend(other.events);
+        self.events.sort_by_key(|event| event.at);
+        self.cause = self.cause.take().or(other.cause);
+        if let Some((host, rest)) = self.title.split_once(" (")
+            && let Some((_, rest)) = rest.split_once(')')
+        {
+            self.title = format!("{host} ({}){rest}", ib_mad::label::plural(self.nodes, "HCA"));
+        }
+    }
+
     /// How many of its events are not in the list.
     pub fn more_events(&self) -> usize {
         self.event_count.saturating_sub(self.events.len())
@@ -304,8 +323,33 @@ impl Incidents {
             found.more += grouper.dropped;
             found.incidents.extend(grouper.finish(&fabric, window, of(before), of(after)));
         }
+        found.merge_hosts();
         found.limit(limit);
         Ok(found)
+    }
+
+    /// Makes one incident of the outages of a host in several fabrics: the planes or rails of a cluster.
+    fn merge_hosts(&mut self) {
+        let mut of_host: BTreeMap<String, Incident> = BTreeMap::new();
+        let mut merged = Vec::new();
+        for incident in std::mem::take(&mut self.incidents) {
+            let is_one = incident.kind == IncidentKind::HostDown && incident.host_count == 1;
+            let Some(host) = incident.hosts.first().filter(|_| is_one).cloned() else {
+                merged.push(incident);
+                continue;
+            };
+            let is_same = |it: &Incident| {
+                let apart = |a: SystemTime, b: SystemTime| a.max(b).duration_since(a.min(b));
+                let began = apart(it.began, incident.began).unwrap_or_default();
+                it.fabric != incident.fabric && began < grouper::NEAR && it.ended == incident.ended
+            };
+            match of_host.get_mut(&host) {
+                Some(first) if is_same(first) => first.absorb(incident),
+                _ => merged.extend(of_host.insert(host, incident)),
+            }
+        }
+        merged.extend(of_host.into_values());
+        self.incidents = merged;
     }
 
     /// Keeps those that matter most, the earliest first.
