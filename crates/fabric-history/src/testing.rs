@@ -19,6 +19,7 @@ pub struct Canned {
     pub cables: Vec<Cable>,
     pub moved: Vec<ErrorDelta>,
     pub series: Vec<Series>,
+    pub fabrics: Vec<FabricState>,
 }
 
 impl Canned {
@@ -86,7 +87,7 @@ impl Source for Canned {
     }
 
     fn fabrics(&self, _: SystemTime) -> Answer<Vec<FabricState>> {
-        Ok(Vec::new())
+        Ok(self.fabrics.clone())
     }
 
     fn coverage(&self, _: Window) -> Answer<Coverage> {

@@ -284,7 +284,8 @@ impl View<'_> {
             IncidentKind::SwitchDown => self.switch_title(),
             IncidentKind::HostDown => self.host_title(),
             IncidentKind::LinkFlap => {
-                let flaps = group.links.values().map(|link| link.flaps).sum::<u64>();
+                let flaps =
+                    group.links.values().map(|link| link.flaps).fold(0, u64::saturating_add);
                 let facts = group.links.values().find(|link| link.flaps > 0);
                 let down = facts.and_then(|link| link.down).unwrap_or_default();
                 let place = facts.map_or(place, |link| link.place.clone());

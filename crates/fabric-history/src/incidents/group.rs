@@ -299,7 +299,8 @@ impl LinkFacts {
             EventKind::LinkDown => self.down_since = Some(event.at),
             EventKind::LinkUp => self.down_since = None,
             EventKind::Flap => {
-                self.flaps += event.detail["losses"].as_u64().unwrap_or(1);
+                let losses = event.detail["losses"].as_u64().unwrap_or(1);
+                self.flaps = self.flaps.saturating_add(losses);
                 self.add_downtime(event);
             }
             EventKind::ExpectedLinkDown => self.add_downtime(event),

@@ -100,12 +100,13 @@ impl Grouper {
             if matches!(kind, EventKind::NodeDown | EventKind::NodeUp | EventKind::DeviceFatal) {
                 self.of_node.insert(node, index);
             } else if let Some(port) = event.port {
-                match group.cause {
-                    Cause::Congestion => drop(self.of_root.insert((node, port), index)),
-                    Cause::Link | Cause::Recabling => {
-                        drop(self.of_port.insert((node, port), index))
-                    }
-                    _ => {}
+                let of = match group.cause {
+                    Cause::Congestion => Some(&mut self.of_root),
+                    Cause::Link | Cause::Recabling => Some(&mut self.of_port),
+                    _ => None,
+                };
+                if let Some(of) = of {
+                    of.insert((node, port), index);
                 }
             }
         }
@@ -222,9 +223,9 @@ impl Grouper {
         let of_root = end.and_then(|end| self.of_root.get(&end));
         let known = self.known(of_root, event.at, AFTERMATH);
         let latest = self.of_cause.get(&Cause::Congestion).copied().filter(|index| {
-            // One incast makes several ports roots in the same sweep.
+            // One incast makes several ports roots, in the same sweep or the next ones.
             let group = self.groups.get(*index).and_then(Option::as_ref);
-            group.is_some_and(|group| group.began + AT_ONCE >= event.at)
+            group.is_some_and(|group| group.began + NEAR >= event.at)
         });
         known.or(latest).unwrap_or_else(|| self.begin(Cause::Congestion, event.at))
     }

@@ -332,6 +332,7 @@ impl Incidents {
     fn merge_hosts(&mut self) {
         let mut of_host: BTreeMap<String, Incident> = BTreeMap::new();
         let mut merged = Vec::new();
+        self.incidents.sort_by_key(|incident| incident.began);
         for incident in std::mem::take(&mut self.incidents) {
             let is_one = incident.kind == IncidentKind::HostDown && incident.host_count == 1;
             let Some(host) = incident.hosts.first().filter(|_| is_one).cloned() else {

@@ -39,7 +39,7 @@ fn same_guids_in_two_fabrics_are_counted_once_each() {
         let id = LinkId::between(a.end(), b.end());
         source.events.push(Canned::event(EventKind::Flap, Some(id), &a));
         source.moved.push(Canned::counted(&a, Some(&b), 3));
-        let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
+        let (from, counter) = (SystemTime::UNIX_EPOCH, Counter::SymbolErrors);
         let steps = vec![Step { from, to: from, by: 3 }];
         source.series.push(Series { port: a.clone(), counter, steps });
     }
@@ -59,7 +59,7 @@ fn same_guids_in_two_fabrics_are_counted_once_each() {
 fn name_with_line_breaks_stays_on_one_line() {
     let [a, b] = ["a\nb\u{1b}[2J", "bbbb"].map(|node| Canned::port("fab", node, 1));
     let id = LinkId::between(a.end(), b.end());
-    let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
+    let (from, counter) = (SystemTime::UNIX_EPOCH, Counter::SymbolErrors);
     let steps = vec![Step { from, to: from, by: 3 }];
     let source = Canned {
         events: vec![Canned::event(EventKind::Flap, Some(id), &a)],
