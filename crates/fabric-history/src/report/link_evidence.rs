@@ -46,7 +46,7 @@ impl LinkEvidence<'_> {
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
             let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
             let (first, last) = (format_time(first.at), format_time(last.at));
-            let when = match losses.sum() {
+            let when = match losses.fold(0, u64::saturating_add) {
                 1 => format!("at {first}"),
                 count => format!("{count} times, first at {first}, last at {last}"),
             };
