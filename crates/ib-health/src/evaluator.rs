@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{Link, LinkId};
@@ -46,6 +47,8 @@ pub struct LinkEvaluator {
     /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
     congestion: Congestion,
+    /// When the latest sweep began.
+    last_began: Moment,
     /// Since when nodes are down.
     nodes_down: HashMap<Guid, Moment>,
 }
@@ -90,6 +93,7 @@ impl LinkEvaluator {
         assessment.regions = found.regions;
         assessment.nodes_down = self.evaluate_nodes(&snapshot);
         self.evaluate_links(&snapshot, &mut assessment);
+        self.last_began = snapshot.began;
         (snapshot, assessment)
     }
 
@@ -235,14 +239,19 @@ impl LinkEvaluator {
         snapshot
     }
 
-    /// A port whose wait is not known in this sweep is taken to wait as it did, unless its link is down.
+    /// A port whose wait is not known in this sweep is taken to wait as it did, unless its link is down. If the link was up
+    /// in the sweep before, the waits that ports upstream count in this one began before it went down: it is their root
+    /// still.
     fn hold_waits(&self, snapshot: &Snapshot, assessment: &mut Assessment) {
         let is_down = |port: PortIndex| snapshot.status(port).is_some_and(|it| !it.link_up());
         for (port, found) in snapshot.fabric.port_indexes().zip(&mut assessment.ports) {
             let peer = snapshot.fabric.port(port).connected_peer();
             let is_up = peer.is_some_and(|peer| !is_down(port) && !is_down(peer));
-            if found.wait.is_none() && is_up {
-                found.held_wait = self.ports[port.0 as usize].held_wait(snapshot.ended);
+            if found.wait.is_none() {
+                let held = self.ports[port.0 as usize].held_wait(snapshot.ended);
+                // It is kept in whole seconds.
+                let is_recent = |at: Moment| at + Duration::from_secs(1) > self.last_began;
+                found.held_wait = held.filter(|held| is_up || is_recent(held.at));
             }
         }
     }

@@ -518,7 +518,7 @@ families! {
             }
         };
     "infiniband_port_transmit_wait_held_ratio" Gauge PORT_LABELS
-        "The last known infiniband_port_transmit_wait_ratio of a port with a role in congestion whose present one is not known: for 15 minutes while PortXmitWait is saturated, and for 5 minutes after a clear, a reset or a failed read. The role of the port in congestion is inferred from it."
+        "The last known infiniband_port_transmit_wait_ratio of a port with a role in congestion whose present one is not known: for 15 minutes while PortXmitWait is saturated, for 5 minutes after a clear, a reset or a failed read, and for one sweep after a link down. The role of the port in congestion is inferred from it."
         => |port, samples| {
             samples.float_if_known(port.held_wait().map(|it| it.share));
         };

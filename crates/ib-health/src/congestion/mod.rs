@@ -63,7 +63,8 @@ pub struct Wait {
 }
 
 /// The wait of a port when it was last known: PortXmitWait is saturated, was cleared since the reading before, or was not
-/// read. The port is not taken for one that does not wait, or those that wait for it would be roots.
+/// read, or the link went down since then. The port is not taken for one that does not wait, or those that wait for it
+/// would be roots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldWait {
     /// The share of time.

@@ -10,6 +10,7 @@ use ib_fabric::topology::End;
 struct Leaf {
     evaluator: LinkEvaluator,
     fabric: Arc<Fabric>,
+    down: Option<End>,
 }
 
 const ROOT: End = (Guid(1), 1);
@@ -24,7 +25,7 @@ impl Leaf {
         ];
         let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
         let fabric = Arc::new(fabric(nodes, &links, None));
-        Leaf { evaluator: LinkEvaluator::new(LimitTable::default()), fabric }
+        Leaf { evaluator: LinkEvaluator::new(LimitTable::default()), fabric, down: None }
     }
 
     /// A sweep of readings at one moment, in which each port shows the counters that `shown` sets.
@@ -40,7 +41,9 @@ impl Leaf {
             let mut reading = Reading::empty(at);
             shown(self.fabric.end(port), &mut reading);
             snapshot.readings[port.0 as usize] = Some(reading).filter(|it| !it.is_empty());
-            let status = running(Width::X4, Speed::Edr);
+            let is_down = self.down == Some(self.fabric.end(port));
+            let down = PortStatus { state: state::DOWN, ..PortStatus::default() };
+            let status = if is_down { down } else { running(Width::X4, Speed::Edr) };
             snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
         }
         let (snapshot, assessment) = self.evaluator.evaluate(snapshot);
@@ -105,6 +108,7 @@ fn growing(end: End, reading: &mut Reading<Raw>, seconds: f64) {
 }
 
 const SLOW: Option<Role> = Some(Role::Root(RootCause::SlowReceiver));
+const UNKNOWN: Option<Role> = Some(Role::Root(RootCause::Unknown));
 
 #[test]
 fn clear_of_a_switch_makes_no_other_roots() {
@@ -138,6 +142,20 @@ fn port_that_was_not_read_keeps_its_role() {
         }
     });
     assert_eq!(found(ROOT).role, SLOW);
+}
+
+#[test]
+fn root_whose_link_goes_down_is_the_root_of_what_waited_until_then() {
+    let mut leaf = Leaf::new();
+    congested(&mut leaf);
+    leaf.down = Some(ROOT);
+    let root = leaf.fabric.find(ROOT).unwrap();
+    let found = leaf.sweep(2.0, |end, reading| growing(end, reading, 2.0));
+    assert_eq!((found(ROOT).role, found(ROOT).wait), (SLOW, None));
+    assert_eq!(found(SENDER).role, Some(Role::Victim { of: root }));
+    // Nothing is sent there any more: what waits now waits for something else.
+    let found = leaf.sweep(2.5, |end, reading| growing(end, reading, 2.5));
+    assert_eq!((found(ROOT).role, found(SENDER).role), (None, UNKNOWN));
 }
 
 #[test]
