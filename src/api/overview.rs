@@ -155,8 +155,10 @@ fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
     let port = view.port(waiting.root);
     let role = port.and_then(|port| port.role);
     let cause = if let Some(Role::Root(cause)) = role { cause } else { RootCause::Unknown };
+    let peer = view.snapshot.fabric.port(waiting.root).connected_peer();
     Region {
         root: name(view, waiting.root),
+        peer: peer.map(|peer| name(view, peer)),
         link: view.snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
         cause: cause.label().into(),
         ports: waiting.ports,
@@ -319,9 +321,10 @@ mod tests {
         assert_eq!(counts, [("switch", 1, 0), ("ca", 2, 1)]);
         assert_eq!((swept.nodes_down.len(), &*swept.nodes_down[0].node), (1, "host-a"));
         assert_eq!((swept.verdicts.bad, swept.verdicts.ok, swept.worst_links.len()), (1, 1, 1));
+        let region = &swept.congestion[0];
         assert_eq!(
-            (&*swept.worst_links[0].verdict, &*swept.congestion[0].cause),
-            ("bad", "slow_receiver")
+            (&*swept.worst_links[0].verdict, &*region.cause, &*region.root_label()),
+            ("bad", "slow_receiver", "host-a (leaf port 1)")
         );
         let sweep = swept.sweep.as_ref().unwrap();
         assert_eq!((sweep.nodes_unresponsive, sweep.failing.len()), (1, 3));

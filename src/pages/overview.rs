@@ -343,10 +343,10 @@ fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
         span class={ "level " (region.level) } { (region.level) } " congestion root "
         // The page of its link has the evidence.
         @match &region.link {
-            Some(link) => a href=(address::link(fabric, link)) { bdi { (root.label()) } },
+            Some(link) => a href=(address::link(fabric, link)) { bdi { (region.root_label()) } },
             None => (components::port(fabric, root)),
         }
-        " (" (cause) ")"
+        ", " (cause)
         @if region.roots > 1 { " and " (plural(region.roots - 1, "other")) }
         ": " (plural(region.ports, "port")) @if region.ports == 1 { " waits" } @else { " wait" } " in its region"
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0}%", ratio * 100.0)) " of the time" }

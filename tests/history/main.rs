@@ -5,6 +5,7 @@
 mod agreement;
 mod asked;
 mod budget;
+mod congested;
 mod damaged;
 mod digested;
 mod displaced;

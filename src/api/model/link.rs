@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use ib_health::{Reason, Verdict};
 use ib_mad::counter::link_errors;
 use ib_mad::label;
+use ib_mad::node::NodeKind;
 
-use super::{Condition, Label, Verdicts};
+use super::{Condition, Label, Region, Verdicts};
 
 /// The links of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -477,6 +478,23 @@ impl PortName {
     /// The node's name and the port's number.
     pub fn label(&self) -> String {
         label::port(&self.node, self.port)
+    }
+
+    /// The host, or another node, that a switch has at this port; `None` of a port of a switch.
+    pub fn behind(&self) -> Option<&str> {
+        let is_edge = self.node_type != NodeKind::Switch.label();
+        is_edge.then(|| self.host.as_deref().unwrap_or(&self.node))
+    }
+}
+
+impl Region {
+    /// The root, after the host that it sends to at the edge of the fabric: `host-200 (leaf-0-10 port 1)`.
+    pub fn root_label(&self) -> String {
+        let root = self.root.label();
+        match self.peer.as_ref().and_then(PortName::behind) {
+            Some(host) => format!("{host} ({root})"),
+            None => root,
+        }
     }
 }
 

@@ -245,6 +245,9 @@ models! {
     pub struct Region {
         /// The congestion root; of several roots, the one with the highest wait ratio.
         pub root: PortName,
+        /// The port at the other end of the root's link, if it has one: at the edge of the fabric that of the host.
+        #[serde(default)]
+        pub peer: Option<PortName>,
         /// The id of the link of the root, if it has one.
         pub link: Option<String>,
         /// Why the root is one: `slow_receiver`, `full_link` or `unknown`.

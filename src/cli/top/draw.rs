@@ -423,7 +423,7 @@ fn congestion(regions: &[Region], palette: Palette, width: u16) -> Listing<'stat
         let style = palette.color(if region.level == "high" { Color::Red } else { Color::Yellow });
         let cells = vec![
             region.level.to_string(),
-            region.root.label(),
+            region.root_label(),
             region.cause.replace('_', " "),
             region.ports.to_string(),
             region.wait_ratio.map(percent).unwrap_or_default(),

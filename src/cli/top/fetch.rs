@@ -184,7 +184,10 @@ impl Fetcher {
             }
             Tab::Congestion => {
                 let regions = overview.fabrics.iter().flat_map(|fabric| fabric.congestion.clone());
-                let is_wanted = |region: &Region| selected.is_at(&region.root);
+                let is_wanted = |region: &Region| {
+                    let mut ends = std::iter::once(&region.root).chain(&region.peer);
+                    ends.any(|end| selected.is_at(end))
+                };
                 Body::Congestion(regions.filter(is_wanted).collect())
             }
             Tab::Events => {

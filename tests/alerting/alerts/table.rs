@@ -18,22 +18,28 @@ pub fn runbook(alert: &str) -> Option<(String, String)> {
     })
 }
 
-/// A summary without its templates: `{{ $labels.node }}` becomes *node*, and of text that depends on a label
-/// the first variant is used.
+/// A summary without its templates: `{{ $labels.node }}` becomes *node*, and of text that depends on a label or on a
+/// query the first variant is used.
 fn in_words(template: &str) -> String {
     let mut words = String::new();
-    let mut is_told = true;
+    // By depth of the blocks.
+    let mut told = vec![true];
     let mut rest = template;
     while let Some((before, action)) = rest.split_once("{{") {
         let (action, after) = action.split_once("}}").unwrap();
+        let is_told = told.iter().all(|told| *told);
         if is_told {
             words.push_str(before);
         }
         match action.trim().split(' ').next().unwrap() {
-            "if" | "end" => is_told = true,
-            "else" => is_told = false,
+            "if" | "with" => told.push(true),
+            "else" => *told.last_mut().unwrap() = false,
+            "end" => drop(told.pop()),
             name if is_told => {
-                let name = name.strip_prefix("$labels.").unwrap_or_else(|| panic!("{template}"));
+                let of_query =
+                    || action.trim().strip_prefix(". | first | label \"")?.strip_suffix('"');
+                let name = name.strip_prefix("$labels.").or_else(of_query);
+                let name = name.unwrap_or_else(|| panic!("{template}"));
                 let _ = write!(words, "*{}*", name.replace('_', " "));
             }
             _ => {}

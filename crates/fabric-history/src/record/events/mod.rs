@@ -1,5 +1,6 @@
 //! Detects what happened between two observations of a fabric. Reads no clock, and writes nothing.
 
+mod congestions;
 mod ports;
 mod reports;
 #[cfg(test)]
@@ -21,7 +22,8 @@ use ib_health::Assessment;
 use ib_health::congestion::GRACE;
 use ib_mad::{Guid, Moment, label};
 
-use ports::{LastLink, LastPort, OpenCongestion, RepeatedResets};
+use congestions::OpenCongestion;
+use ports::{LastLink, LastPort, RepeatedResets};
 pub(super) use ports::{active_rate, rate_change};
 
 /// Compares each observation of a fabric with the state at the one before.
@@ -163,8 +165,20 @@ impl Sweep<'_> {
         text: impl Into<String>,
         at: Moment,
     ) {
+        self.push_detailed(kind, about, place, text, at, Value::Null);
+    }
+
+    fn push_detailed(
+        &mut self,
+        kind: EventKind,
+        about: About,
+        place: impl Into<String>,
+        text: impl Into<String>,
+        at: Moment,
+        detail: Value,
+    ) {
         let (at, place, text) = (self.snapshot.anchor.wall_of(at), place.into(), text.into());
-        self.events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
+        self.events.push(NewEvent { at, kind, about, place, text, detail });
     }
 
     /// Adds an event for each cable that was moved, and for each new link that was not known before.

@@ -1,5 +1,5 @@
 //! Events of links: state, losses, rate and verdict; and of ports: counters that were reset, are saturated, or are
-//! not read, and congestion.
+//! not read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::record::events::{EventDetector, Sweep};
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
-use ib_health::congestion::GRACE;
 use ib_health::evidence::port_label;
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
@@ -266,12 +265,6 @@ pub(super) struct RepeatedResets {
     last: Moment,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct OpenCongestion {
-    place: String,
-    last_seen: Moment,
-}
-
 impl EventDetector {
     /// Resets and saturation. Resets of several ports of a node are one event, and so are repeated resets after the first.
     pub(super) fn update_ports(&mut self, sweep: &mut Sweep) {
@@ -323,10 +316,10 @@ impl EventDetector {
                     (About::Node(guid), fabric.node_of(first).name.clone(), text)
                 }
             };
-            sweep.push(EventKind::CounterReset, about, place, text + &again, ended);
-            if let Some(event) = sweep.events.last_mut().filter(|_| resets.times == 2) {
-                event.detail = json!({ "repeated": true });
-            }
+            let (text, kind) = (text + &again, EventKind::CounterReset);
+            let repeated =
+                if resets.times == 2 { json!({ "repeated": true }) } else { Value::Null };
+            sweep.push_detailed(kind, about, place, text, ended, repeated);
         }
     }
 
@@ -354,36 +347,6 @@ impl EventDetector {
         };
         let text = format!("counters not read: {}{more}", nodes.join(", "));
         self.fabric_wide.update_unread(!unread.is_empty(), text, sweep);
-    }
-
-    /// Congestions that begin and end. Jobs communicate in bursts: a congestion that was absent for no longer
-    /// than [`GRACE`] is the same one.
-    pub(super) fn update_congestions(&mut self, sweep: &mut Sweep) {
-        let at = sweep.snapshot.ended;
-        for region in &sweep.assessment.regions {
-            let end = self.fabric.end(region.root);
-            if let Some(congestion) = self.congestions.get_mut(&end) {
-                congestion.last_seen = at;
-                continue;
-            }
-            let place = port_label(sweep.snapshot, region.root);
-            let text = format!(
-                "congestion root: {} waiting, up to {:.0}% of the time ({})",
-                label::plural(region.ports as usize, "port"),
-                f64::from(region.share) * 100.0,
-                region.level.label()
-            );
-            sweep.push(EventKind::CongestionStart, end.into(), &place, text, at);
-            self.congestions.insert(end, OpenCongestion { place, last_seen: at });
-        }
-        self.congestions.retain(|end, OpenCongestion { place, last_seen }| {
-            let is_over = at.since(*last_seen) > GRACE;
-            if is_over {
-                let (about, text) = ((*end).into(), "no longer the root of a congestion region");
-                sweep.push(EventKind::CongestionEnd, about, &*place, text, *last_seen);
-            }
-            !is_over
-        });
     }
 }
 

@@ -7,16 +7,17 @@ use fabric_observation::{Collector, Mastership};
 use ib_fabric::PortIndex;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
-use ib_health::congestion::{Level, Region};
+use ib_health::assessment::Flow;
+use ib_health::congestion::{Level, Region, Role, RootCause};
 use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
 use ib_health::verdict::Reasons;
 use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
-use ib_mad::Reading;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::testing::up;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::rate::Width;
+use ib_mad::{Counter, Reading};
 
 /// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
 struct Simulation {
@@ -77,6 +78,12 @@ impl Simulation {
 
     /// Sweeps once; returns the kinds and texts of the events.
     fn sweep(&mut self) -> Vec<String> {
+        let events = self.detect();
+        events.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
+    }
+
+    /// Sweeps once; returns the events.
+    fn detect(&mut self) -> Vec<NewEvent> {
         self.sweep += 15;
         let began = Moment(self.sweep * 1_000_000_000);
         let snapshot = self.snapshot();
@@ -86,7 +93,7 @@ impl Simulation {
         for event in &events {
             assert!(event.at <= now, "{event:?}");
         }
-        events.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
+        events
     }
 }
 
@@ -331,7 +338,8 @@ fn paused_congestion_is_one_event() {
     let root = PortIndex(1);
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
-    let began = "congestion_start: congestion root: 3 ports waiting, up to 30% of the time (high)";
+    let began =
+        "congestion_start: node 2 (cause unknown): 3 ports wait, up to 30% of the time (high)";
     sim.observation.assessment.regions = vec![region.clone()];
     assert_eq!(sim.sweep(), [began]);
     for pause in [1, 10, 20] {
@@ -344,7 +352,8 @@ fn paused_congestion_is_one_event() {
     }
     sim.observation.assessment.regions.clear();
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_end: no longer the root of a congestion region"]);
+    let ended = "congestion_end: over after 8m 30s: up to 3 ports waited, up to 30% of the time";
+    assert_eq!(events, [ended]);
     sim.observation.assessment.regions = vec![region];
     assert_eq!(sim.sweep(), [began]);
 }
@@ -359,7 +368,57 @@ fn congestion_ends_after_clock_was_set_back() {
     sim.observation.assessment.regions.clear();
     sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_end: no longer the root of a congestion region"]);
+    let ended = "congestion_end: over after one sweep: up to 3 ports waited, up to 30% of the time";
+    assert_eq!(events, [ended]);
+}
+
+#[test]
+fn congestion_has_its_cause_its_victims_and_its_worst_values() {
+    let mut sim = Simulation::new();
+    let [root, victim] = [end(1, 1), end(3, 1)].map(|it| sim.snapshot().fabric.find(it).unwrap());
+    let fabric = Arc::make_mut(&mut sim.snapshot().fabric);
+    for (node, host) in [(end(2, 1), "host-a"), (end(3, 1), "host-b")] {
+        let node = fabric.port(fabric.find(node).unwrap()).node;
+        fabric.nodes[node.0 as usize].host = Some(host.into());
+    }
+    let set = |sim: &mut Simulation, ports: u32, share: f32, discards: u64| {
+        let mut reading = Reading::empty(Moment(0));
+        reading.set(Counter::XmitDiscards, 1_000_000 + discards);
+        sim.snapshot().readings[root.0 as usize] = Some(reading);
+        let assessment = &mut sim.observation.assessment;
+        let level = Level::of(share);
+        let region = Region { root, ports, roots: 1, share, level, since: Moment(0) };
+        assessment.regions = vec![region];
+        let found = &mut assessment.ports[root.0 as usize];
+        found.role = Some(Role::Root(RootCause::SlowReceiver));
+        found.tx = Some(Flow { rate: 1e9, used: 0.25 });
+        assessment.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
+        sim.detect()
+    };
+    let [start] = &set(&mut sim, 2, 0.2, 0)[..] else { panic!("one event") };
+    assert_eq!(start.text, "slow receiver host-a: 2 ports wait, up to 20% of the time (medium)");
+    let detail = json!({
+        "cause": "slow_receiver", "host": "host-a", "node": "node 2", "ports": 2, "share": 0.2,
+        "level": "medium", "utilization": 0.25, "victims": ["host-b"], "victim_count": 1,
+    });
+    assert_eq!(start.detail, detail);
+    assert_eq!(set(&mut sim, 5, 0.1, 70), []);
+    assert_eq!(set(&mut sim, 1, 0.92, 2_637_158), []);
+    sim.observation.assessment.regions.clear();
+    let events: Vec<NewEvent> = (0..30).flat_map(|_| sim.detect()).collect();
+    let [over] = &events[..] else { panic!("one event: {events:?}") };
+    assert_eq!(
+        over.text,
+        "over after 30s: up to 5 ports waited, up to 92% of the time; 2,637,158 packets discarded"
+    );
+    let [ports, share, level] = ["ports", "share", "level"].map(|key| &over.detail[key]);
+    assert_eq!((ports, share, level), (&json!(5), &json!(0.92), &json!("high")));
+    let [seconds, discarded] = ["seconds", "discarded_packets"].map(|key| &over.detail[key]);
+    assert_eq!((seconds, discarded), (&json!(30), &json!(2_637_158)));
+    assert_eq!(
+        (&over.detail["host"], &over.detail["victims"]),
+        (&json!("host-a"), &json!(["host-b"]))
+    );
 }
 
 #[test]
