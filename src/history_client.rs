@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fabric_history::HistoryError;
+use fabric_history::cable_life::CableMatches;
 use fabric_history::history_query::{self, DUMP, HistoryQuery, PATH};
 use fabric_history::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
@@ -266,6 +267,10 @@ impl Source for HistoryClient {
 
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
         self.query(&HistoryQuery::Fabrics(at))
+    }
+
+    fn cable(&self, serial: &str) -> Answer<CableMatches> {
+        self.query(&HistoryQuery::Cable(serial.to_owned()))
     }
 
     fn coverage(&self, window: Window) -> Answer<Coverage> {

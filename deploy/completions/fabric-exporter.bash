@@ -46,6 +46,9 @@ _fabric__exporter() {
             fabric__exporter,top)
                 cmd="fabric__exporter__subcmd__top"
                 ;;
+            fabric__exporter__subcmd__history,cable)
+                cmd="fabric__exporter__subcmd__history__subcmd__cable"
+                ;;
             fabric__exporter__subcmd__history,diff)
                 cmd="fabric__exporter__subcmd__history__subcmd__diff"
                 ;;
@@ -651,8 +654,62 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history)
-            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help events port link diff report verdicts export dump"
+            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help events port link cable diff report verdicts export dump"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        fabric__subcmd__exporter__subcmd__history__subcmd__cable)
+            opts="-h --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::api::history_service::HistoryService;
 use crate::metrics::Exposition;
 use fabric_history::EventKind;
+use fabric_history::cable_life::CableMatches;
 use fabric_history::history_query::{DUMP, NAMES, PATH};
 use fabric_history::incidents::{Incidents, Severity};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
@@ -64,6 +65,11 @@ fn parameter(key: &str, path: &str) -> Value {
         "kind" => ("Only events of these kinds.", many(json!({"enum": kinds})), false),
         "called" => (
             "A link id, node[port], guid[port], the name or GUID of a node, or a host.",
+            text,
+            true,
+        ),
+        "serial" => (
+            "A serial number, in any case, or at least four characters with which it begins.",
             text,
             true,
         ),
@@ -181,6 +187,10 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "moved" => ("Increase of error counters by port", of::<Vec<ErrorDelta>>(make)),
             "series" => ("Counter series of ports", of::<Vec<Series>>(make)),
             "fabrics" => ("State of the fabrics at a given time", of::<Vec<FabricState>>(make)),
+            "cable" => (
+                "Find a cable or module by its serial number: where it was, and what happened there",
+                of::<CableMatches>(make),
+            ),
             "cover" => ("Coverage of a time window", of::<Coverage>(make)),
             other => panic!("{other} has no description"),
         };

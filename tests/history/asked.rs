@@ -11,13 +11,13 @@ use test_rig::program;
 const STORY: &str = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
                      - reboot: {at: 5m, node: host-13, down: 90s}";
 
-fn ask(file: &Path, args: &[&str]) -> Output {
+pub fn ask(file: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(program());
     command.arg("history").args(args).arg("--file").arg(file).env("TZ", "UTC");
     command.output().unwrap()
 }
 
-fn told(file: &Path, args: &[&str]) -> String {
+pub fn told(file: &Path, args: &[&str]) -> String {
     let output = ask(file, args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     let last = String::from_utf8(output.stderr).unwrap();

@@ -5,6 +5,7 @@
 mod agreement;
 mod asked;
 mod budget;
+mod cables;
 mod congested;
 mod damaged;
 mod digested;

@@ -43,7 +43,7 @@ pub struct Served {
 }
 
 impl Served {
-    fn new(file: &Path, limits: Limits) -> Self {
+    pub fn new(file: &Path, limits: Limits) -> Self {
         Self::of(SharedState::default(), file, limits)
     }
 

@@ -53,6 +53,8 @@ pub enum HistoryQuery {
     Series(Vec<End>, SeriesDetail, Window),
     /// [`Source::fabrics`].
     Fabrics(SystemTime),
+    /// [`Source::cable`].
+    Cable(String),
     /// [`Source::coverage`].
     Coverage(Window),
 }
@@ -67,6 +69,7 @@ pub const NAMES: [(&str, &[&str]); 9] = [
     ("moved", &["from", "to"]),
     ("series", &["from", "to", "port", "detail"]),
     ("fabrics", &["at"]),
+    ("cable", &["serial"]),
     ("cover", &["from", "to"]),
 ];
 
@@ -91,6 +94,7 @@ impl HistoryQuery {
             HistoryQuery::ErrorDeltas(_) => "moved",
             HistoryQuery::Series(..) => "series",
             HistoryQuery::Fabrics(_) => "fabrics",
+            HistoryQuery::Cable(_) => "cable",
             HistoryQuery::Coverage(_) => "cover",
         }
     }
@@ -126,6 +130,7 @@ impl HistoryQuery {
             }
             HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
             HistoryQuery::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
+            HistoryQuery::Cable(serial) => pairs.push(("serial", serial.clone())),
         }
         pairs
     }
@@ -159,6 +164,7 @@ impl HistoryQuery {
                 to_vec(&source.series(ports, *detail, *window)?)
             }
             HistoryQuery::Fabrics(at) => to_vec(&source.fabrics(*at)?),
+            HistoryQuery::Cable(serial) => to_vec(&source.cable(serial)?),
             HistoryQuery::Coverage(window) => to_vec(&source.coverage(*window)?),
         })
     }
@@ -196,6 +202,7 @@ impl Query<'_> {
             "moved" => HistoryQuery::ErrorDeltas(self.window()?),
             "series" => HistoryQuery::Series(self.ports()?, self.detail()?, self.window()?),
             "fabrics" => HistoryQuery::Fabrics(self.time("at")?),
+            "cable" => HistoryQuery::Cable(self.required("serial")?.to_owned()),
             _ => HistoryQuery::Coverage(self.window()?),
         })
     }
@@ -363,6 +370,7 @@ mod tests {
             HistoryQuery::Series(ports.clone(), SeriesDetail::Errors, window),
             HistoryQuery::Series(ports, SeriesDetail::All, window),
             HistoryQuery::Fabrics(from),
+            HistoryQuery::Cable("MT2135 é&1".into()),
             HistoryQuery::Coverage(window),
         ] {
             let pairs = owned(&query.pairs());

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod cable_life;
 pub mod diff;
 mod error;
 pub mod event;

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::cable_life::CableMatches;
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window, text,
 };
@@ -95,6 +96,9 @@ pub trait Source {
 
     /// The states of the fabrics at a time; fabrics that were not recorded yet are omitted.
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>>;
+
+    /// The life of the cable or module with this serial number, or whose serial number begins with this.
+    fn cable(&self, serial: &str) -> Answer<CableMatches>;
 
     /// Which parts of a window are recorded, and which are missing.
     fn coverage(&self, window: Window) -> Answer<Coverage>;

@@ -4,6 +4,7 @@
 use std::time::SystemTime;
 
 use crate::EventKind;
+use crate::cable_life::CableMatches;
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Sum, Window,
 };
@@ -88,6 +89,10 @@ impl Source for Canned {
 
     fn fabrics(&self, _: SystemTime) -> Answer<Vec<FabricState>> {
         Ok(self.fabrics.clone())
+    }
+
+    fn cable(&self, _: &str) -> Answer<CableMatches> {
+        Ok(CableMatches::default())
     }
 
     fn coverage(&self, _: Window) -> Answer<Coverage> {

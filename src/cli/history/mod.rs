@@ -1,5 +1,6 @@
 //! `history`: queries a recorded history.
 
+mod cable;
 mod export;
 mod incidents;
 mod show;
@@ -71,6 +72,10 @@ enum HistoryCommand {
     Port(show::PortArgs),
     /// Show the events of a link and the counters of both ends
     Link(show::LinkArgs),
+    /// Show where a cable or module was, by its serial number, and what happened there
+    ///
+    /// Its places in the whole recorded period; the verdict, link downs and errors of each; and its events there.
+    Cable(cable::CableArgs),
     /// List the links that changed or counted errors between two times, worst first
     Diff(show::DiffArgs),
     /// Write an incident report: events, suspect links with evidence and plots, periods without data
@@ -150,6 +155,7 @@ pub fn run(args: HistoryArgs, color: ColorChoice) -> Result<(), Fatal> {
         HistoryCommand::Events(args) => args.run(origin.open()?.source(), clock, color)?,
         HistoryCommand::Port(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Link(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Cable(args) => args.run(origin.open()?.source(), clock, color)?,
         HistoryCommand::Diff(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Report(args) => args.run(origin.open()?.source(), clock)?,
         HistoryCommand::Verdicts(args) => args.run(origin.open()?.source(), clock)?,

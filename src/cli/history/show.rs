@@ -388,7 +388,7 @@ fn diff_lines(diff: &LinkDiff) -> Vec<String> {
 }
 
 /// An end's increases, the largest first.
-fn list_increases(sums: &[Sum]) -> String {
+pub(super) fn list_increases(sums: &[Sum]) -> String {
     let mut sums: Vec<&Sum> = sums.iter().collect();
     sums.sort_by_key(|sum| (Reverse(sum.by), sum.counter));
     let increase = |sum: &&Sum| format!("{} +{}", sum.counter.row().metric, sum.by);

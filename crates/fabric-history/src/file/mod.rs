@@ -1,5 +1,6 @@
 //! The file of a history: its header, and how a damaged file is set aside.
 
+mod cables;
 pub mod dump;
 pub mod frame;
 pub(crate) mod id_map;

@@ -6,10 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags, Result};
 
+use crate::cable_life::CableMatches;
 use crate::file::lock::{is_marked, lock_path};
 use crate::file::record_kind::{CounterIds, RecordKind};
 use crate::file::sql::{Order, PortRow, Sql};
-use crate::file::{BUSY, ensure_regular, packed, schema, timeline, walk, with_suffix};
+use crate::file::{BUSY, cables, ensure_regular, packed, schema, timeline, walk, with_suffix};
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };
@@ -133,7 +134,7 @@ impl Reader {
         Ok((events, is_more))
     }
 
-    fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
+    pub(super) fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
         let reference = Reference::new(called);
         if let Some(link) = reference.link {
             return self.sql().ports_at(&link.ends());
@@ -215,6 +216,10 @@ impl Source for Reader {
 
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
         Ok(self.read(|| timeline::fabrics(self.sql(), at))?)
+    }
+
+    fn cable(&self, serial: &str) -> Answer<CableMatches> {
+        Ok(self.read(|| cables::find(self, serial))?)
     }
 
     fn coverage(&self, window: Window) -> Answer<Coverage> {

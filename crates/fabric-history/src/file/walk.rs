@@ -202,24 +202,41 @@ fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> Result<Vec<Hour>> {
     Ok(summed)
 }
 
+/// By port and counter, what grew.
+type Sums = BTreeMap<u32, BTreeMap<Counter, Sum>>;
+
+/// The errors of some ports, or of all.
+fn sums(reader: &Reader, ports: Option<&[u32]>, window: Window) -> Result<Sums> {
+    let sql = reader.sql();
+    let mut sums = Sums::new();
+    let hours = sql.hours(window.micros())?;
+    walk(sql, RecordKind::ErrorDeltas, ports, window).visit(
+        &hours,
+        &mut |span, frame, entry| {
+            let (_, at) = reading_times(span, entry);
+            if !window.has(at) {
+                return;
+            }
+            let of = sums.entry(entry.port).or_default();
+            for (counter, by) in reader.counter_ids.values(frame, entry) {
+                let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
+                sum.by = sum.by.saturating_add(by);
+                (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));
+            }
+        },
+    )?;
+    Ok(sums)
+}
+
+/// The errors of a port, by its id.
+pub(super) fn errors_of(reader: &Reader, port: u32, window: Window) -> Result<Vec<Sum>> {
+    let sums = sums(reader, Some(&[port]), window)?.remove(&port);
+    Ok(sums.unwrap_or_default().into_values().collect())
+}
+
 /// The errors of all ports.
 pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorDelta>> {
-    let sql = reader.sql();
-    let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
-    let hours = sql.hours(window.micros())?;
-    let errors = walk(sql, RecordKind::ErrorDeltas, None, window);
-    errors.visit(&hours, &mut |span, frame, entry| {
-        let (_, at) = reading_times(span, entry);
-        if !window.has(at) {
-            return;
-        }
-        let of = sums.entry(entry.port).or_default();
-        for (counter, by) in reader.counter_ids.values(frame, entry) {
-            let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
-            sum.by = sum.by.saturating_add(by);
-            (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));
-        }
-    })?;
+    let (sql, sums) = (reader.sql(), sums(reader, None, window)?);
     let peers = peers(sql, window)?;
     let other = |port: &u32| peers.get(port).copied();
     let ids: BTreeSet<u32> = sums.keys().copied().chain(sums.keys().filter_map(other)).collect();

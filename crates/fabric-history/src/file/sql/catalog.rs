@@ -51,6 +51,12 @@ statements! {
         "SELECT since, name, host FROM names JOIN ports ON ports.node = names.node
          WHERE ports.id = ?1 ORDER BY since";
 
+    /// The modules whose serial number begins with this, in any case: fabric, GUID, port, serial number, and the second
+    /// until which each was there.
+    modules(begins: &str) -> rows Vec<(String, i64, PortNumber, String, Option<i64>)>:
+        "SELECT name, guid, port, serial, until FROM modules JOIN fabrics ON fabrics.id = fabric
+         WHERE substr(serial, 1, length(?1)) = ?1 COLLATE NOCASE ORDER BY name, guid, port";
+
     /// The presence intervals of a fabric's nodes that overlap a time range.
     presences(fabric: i64, from: i64, to: i64) -> rows Vec<(u32, i64, i64)>:
         "SELECT node, since, coalesce(until, 9223372036854775807) FROM presences

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use serde_json::json;
+
+use crate::cable_life::SeenAt;
 use crate::event::EventKind;
 use crate::model::time;
 use crate::record::events::ports::LastPort;
@@ -53,12 +56,37 @@ impl EventDetector {
         if was.is_none() && moved.is_none() {
             return;
         }
-        let number = text(&module.part_number);
-        let was = was.map_or_else(String::new, |was| format!(" instead of {}", text(&was)));
-        let (serial, moved) = (text(&serial), moved.unwrap_or_default());
-        let says = format!("serial number {serial} (part number {number}){was}{moved}");
-        let place = port_label(sweep.snapshot, index);
-        sweep.push(EventKind::CableChanged, end.into(), place, says, read.at);
+        let part = text(&module.part_number);
+        let (serial, was) = (text(&serial), was.map(|was| text(&was)));
+        let detail = json!({
+            "serial": serial, "part": part, "was_serial": was,
+            "seen_at": moved.as_ref().map(|moved| &moved.ports),
+            "seen_until": moved.as_ref().map(|moved| moved.until()),
+        });
+        let was = was.map_or_else(String::new, |was| format!(" instead of {was}"));
+        let moved = moved.map_or_else(String::new, |moved| format!(", {}", moved.text()));
+        let says = format!("serial number {serial} (part number {part}){was}{moved}");
+        let (kind, place) = (EventKind::CableChanged, port_label(sweep.snapshot, index));
+        sweep.push_detailed(kind, end.into(), place, says, read.at, detail);
+    }
+}
+
+/// Where a cable was before.
+struct Earlier {
+    ports: Vec<SeenAt>,
+    /// In seconds since 1970.
+    until: u32,
+}
+
+impl Earlier {
+    fn until(&self) -> String {
+        time::text(UNIX_EPOCH + Duration::from_secs(self.until.into()))
+    }
+
+    /// `seen at leaf-3 port 7 until …`.
+    fn text(&self) -> String {
+        let names: Vec<&str> = self.ports.iter().map(|port| &*port.place).collect();
+        format!("seen at {} until {}", names.join(" and "), self.until())
     }
 }
 
@@ -76,15 +104,15 @@ fn update_link_down(sweep: &mut Sweep, index: PortIndex, port: &PortHardware, la
     }
 }
 
-/// Where a cable was before it was plugged into a port: `, seen at leaf-3 port 7 until …`. Its other end is no other
-/// place, and neither is a port that still has it: ports of one module or split cable report one serial number.
+/// Where a cable was before it was plugged into a port. Its other end is no other place, and neither is a port
+/// that still has it: ports of one module or split cable report one serial number.
 fn earlier(
     places: &[Place],
     sweep: &Sweep,
     port: PortIndex,
     serial: Serial,
     now: u32,
-) -> Option<String> {
+) -> Option<Earlier> {
     let (fabric, hardware) = (&sweep.snapshot.fabric, &sweep.snapshot.hardware);
     let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
     let reports_it = |of: End| {
@@ -109,11 +137,12 @@ fn earlier(
         |it: &Place| it.end.0 == guid && now.saturating_sub(it.until) < TWINS && reports_it(it.end);
     let is_elsewhere = |it: &&Place| Some(it.end) != peer && !still_has_it(&it.end) && !is_twin(it);
     let elsewhere = || places.iter().filter(is_elsewhere);
-    let names: Vec<String> = elsewhere()
-        .filter_map(|place| fabric.find(place.end))
-        .map(|port| port_label(sweep.snapshot, port))
-        .collect();
-    let until = elsewhere().map(|place| place.until).max().filter(|_| !names.is_empty())?;
-    let until = time::text(UNIX_EPOCH + Duration::from_secs(until.into()));
-    Some(format!(", seen at {} until {until}", names.join(" and ")))
+    let seen = |place: &Place| {
+        let place_of = fabric.find(place.end).map(|port| port_label(sweep.snapshot, port))?;
+        let (guid, port) = place.end;
+        Some(SeenAt { place: place_of, guid, port })
+    };
+    let ports: Vec<SeenAt> = elsewhere().filter_map(seen).collect();
+    let until = elsewhere().map(|place| place.until).max().filter(|_| !ports.is_empty())?;
+    Some(Earlier { ports, until })
 }

@@ -78,8 +78,7 @@ impl Simulation {
 
     /// Sweeps once; returns the kinds and texts of the events.
     fn sweep(&mut self) -> Vec<String> {
-        let events = self.detect();
-        events.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
+        texts(&self.detect())
     }
 
     /// Sweeps once; returns the events.
@@ -95,6 +94,10 @@ impl Simulation {
         }
         events
     }
+}
+
+fn texts(events: &[NewEvent]) -> Vec<String> {
+    events.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
 }
 
 const NONE: [&str; 0] = [];
@@ -433,7 +436,7 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
         ..Module::default()
     };
     let mut sim = Simulation::new();
-    let set = |sim: &mut Simulation, ports: &[(u64, u8, u8, u64)]| {
+    let read = |sim: &mut Simulation, ports: &[(u64, u8, u8, u64)]| {
         let now = Moment((sim.sweep + 2) * 1_000_000_000);
         let mut hardware = Hardware::default();
         for &(node, port, serial, link_downs) in ports {
@@ -451,8 +454,9 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
             let reading = Reading::empty(anchor.moment);
             sim.snapshot().readings[port.0 as usize] = Some(reading);
         }
-        sim.sweep()
+        sim.detect()
     };
+    let set = |sim: &mut Simulation, ports: &[(u64, u8, u8, u64)]| texts(&read(sim, ports));
     // The first reports are what is known at the start.
     assert_eq!(set(&mut sim, &[(1, 1, b'A', 0), (2, 1, b'A', 0), (1, 2, b'B', 0)]), [""; 0]);
     assert_eq!(
@@ -466,9 +470,15 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
         ["cable_changed: serial number CCCCCCCCCCCCCCCC (part number MFA7U10-H010) instead of \
           AAAAAAAAAAAAAAAA"]
     );
-    let moved = set(&mut sim, &[(1, 1, b'B', 1), (2, 1, b'A', 0)]);
+    let moved = read(&mut sim, &[(1, 1, b'B', 1), (2, 1, b'A', 0)]);
+    let seen_at = json!([{"place": "node 1 port 2", "guid": "0x0000000000000001", "port": 2}]);
+    let detail = json!({
+        "serial": "BBBBBBBBBBBBBBBB", "part": "MFA7U10-H010", "was_serial": "CCCCCCCCCCCCCCCC",
+        "seen_at": seen_at, "seen_until": "1970-01-01T00:01:02.000Z",
+    });
+    assert_eq!(moved[0].detail, detail);
     assert_eq!(
-        moved,
+        texts(&moved),
         ["cable_changed: serial number BBBBBBBBBBBBBBBB (part number MFA7U10-H010) instead of \
           CCCCCCCCCCCCCCCC, seen at node 1 port 2 until 1970-01-01T00:01:02.000Z"]
     );

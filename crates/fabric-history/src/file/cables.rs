@@ -1,0 +1,160 @@
+//! The life of a cable or module, from a file.
+
+use std::time::{Duration, SystemTime};
+
+use rusqlite::Result;
+
+use crate::cable_life::{self, CableChange, CableLife, CableMatches, CablePlace, Place, Stay};
+use crate::event::EventKind;
+use crate::file::reader::Reader;
+use crate::file::sql::{Order, PortRow};
+use crate::file::{timeline, walk};
+use crate::model::{Event, Window};
+use crate::source::{EventFilter, MAX_LIMIT};
+use crate::time_of;
+use ib_fabric::topology::End;
+use ib_health::Verdict;
+use ib_mad::Guid;
+
+/// How many serial numbers are listed.
+const MAX_SERIALS: usize = 100;
+
+/// How many places of a cable are returned: the latest ones. A cable is moved a few times in its life.
+const MAX_PLACES: usize = 50;
+
+/// A device no longer reports a cable whose link is dead. What happened for so long after it was last reported is its
+/// own, unless it was seen elsewhere, or another cable was there.
+const UNREPORTED: Duration = Duration::from_secs(24 * 3600);
+
+/// A row of the table of modules: fabric, GUID, port, serial number, and the second until which it was there.
+type ModuleRow = (String, i64, u8, String, Option<i64>);
+
+/// The cables with this serial number, or whose serial number begins with this.
+pub(super) fn find(reader: &Reader, called: &str) -> Result<CableMatches> {
+    let sql = reader.sql();
+    let rows = sql.modules(called)?;
+    let mut changes: Vec<CableChange> = Vec::new();
+    let kinds = vec![EventKind::CableChanged];
+    let filter = EventFilter { kinds, ..EventFilter::all(always()) };
+    sql.events(&filter, Order::EarliestFirst(None), &mut |_, event| {
+        let change = CableChange::read(event);
+        let begins =
+            |it: &CableChange| it.serials().any(|serial| cable_life::begins_with(serial, called));
+        changes.extend(change.filter(begins));
+        true
+    })?;
+    let in_rows = rows.iter().map(|(_, _, _, serial, _)| serial.as_str());
+    let in_changes = changes.iter().flat_map(CableChange::serials);
+    let mut serials = cable_life::matching(called, in_rows.chain(in_changes));
+    let found = serials.len();
+    let life = match &*serials {
+        [serial] => Some(life(reader, serial, &rows, changes)?),
+        _ => None,
+    };
+    serials.truncate(MAX_SERIALS);
+    Ok(CableMatches { serials, found, life })
+}
+
+fn always() -> Window {
+    Window { from: SystemTime::UNIX_EPOCH, to: time_of(i64::MAX) }
+}
+
+fn life(
+    reader: &Reader,
+    serial: &str,
+    rows: &[ModuleRow],
+    mut changes: Vec<CableChange>,
+) -> Result<CableLife> {
+    let sql = reader.sql();
+    changes.retain(|it| it.serials().any(|of| of == serial));
+    let of_it = rows.iter().filter(|(_, _, _, of, _)| of == serial);
+    let seen = of_it.map(|(fabric, guid, port, _, until)| {
+        let until = until.map(|seconds| time_of(seconds.saturating_mul(1_000_000)));
+        ((fabric.clone(), (Guid(guid.cast_unsigned()), *port)), until)
+    });
+    let seen: Vec<(Place, _)> = seen.collect();
+    let find = |fabric: &str, name: &str| {
+        let ports = reader.ports_called(name).ok()?.into_iter();
+        ports.map(|(_, port)| port).find(|port| port.fabric == fabric).map(|port| port.end())
+    };
+    let mut stays = cable_life::stays(serial, &changes, &seen, find);
+    stays.drain(..stays.len().saturating_sub(MAX_PLACES));
+    let mut life = CableLife {
+        serial: serial.to_owned(),
+        part: changes.iter().rev().find(|it| it.serial == serial).and_then(|it| it.part.clone()),
+        ..CableLife::default()
+    };
+    let [first, last] = [sql.first_began()?, sql.last_ended()?];
+    for stay in &stays {
+        let until = stay
+            .until
+            .map(|until| stay.left.map_or(until + UNREPORTED, |left| left.min(until + UNREPORTED)));
+        let [first, last] = [first, last].map(|at| at.map_or(SystemTime::UNIX_EPOCH, time_of));
+        let from = stay.since.unwrap_or(first);
+        let window = Window { from, to: until.unwrap_or(last).max(from) };
+        let Some((id, port)) = port_at(reader, &stay.place)? else { continue };
+        let events = events(reader, stay.place.1, window)?;
+        let place = place(reader, stay, (id, port), window, &events)?;
+        life.places.push(place);
+        life.events.extend(events);
+    }
+    life.events.extend(changes.into_iter().map(|change| change.event));
+    life.events.sort_by_key(|event| event.at);
+    // The events of a link are found at both ends.
+    let mut events: Vec<Event> = Vec::with_capacity(life.events.len());
+    for event in life.events {
+        let mut same_time = events.iter().rev().take_while(|before| before.at == event.at);
+        if !same_time.any(|before| *before == event) {
+            events.push(event);
+        }
+    }
+    Ok(CableLife { events, ..life })
+}
+
+fn port_at(reader: &Reader, (fabric, end): &Place) -> Result<Option<PortRow>> {
+    let ports = reader.sql().ports_at(&[*end])?;
+    Ok(ports.into_iter().find(|(_, port)| port.fabric == *fabric))
+}
+
+/// The events of a port and its links in a window, other than those of what the port has.
+fn events(reader: &Reader, end: End, window: Window) -> Result<Vec<Event>> {
+    let kinds = vec![EventKind::VerdictChanged, EventKind::Flap, EventKind::CableMoved];
+    let filter = EventFilter { kinds, ports: vec![end], ..EventFilter::all(window) };
+    let mut events = Vec::new();
+    reader.sql().events(&filter, Order::EarliestFirst(None), &mut |_, event| {
+        events.push(event);
+        events.len() < MAX_LIMIT.get()
+    })?;
+    Ok(events)
+}
+
+fn place(
+    reader: &Reader,
+    stay: &Stay,
+    (id, port): PortRow,
+    window: Window,
+    events: &[Event],
+) -> Result<CablePlace> {
+    let cables = timeline::cables(reader.sql(), &[port.end()], window)?;
+    let is_its = |it: &crate::model::Port| it.is_same(&port);
+    let cable = cables.into_iter().rfind(|cable| cable.ends.iter().any(is_its));
+    let verdict = cable.as_ref().map(|cable| cable.verdict);
+    let peer = cable.and_then(|cable| cable.ends.into_iter().find(|end| !end.is_same(&port)));
+    let of = |kind: EventKind| events.iter().filter(move |event| event.kind == kind.label());
+    let told = |event: &Event, key: &str| Verdict::from_label(event.detail[key].as_str()?);
+    let verdicts = of(EventKind::VerdictChanged).filter_map(|event| told(event, "to"));
+    // What came before belongs to the cable that was there before.
+    let first = of(EventKind::VerdictChanged).next().filter(|_| stay.since.is_none());
+    let worst = verdicts.chain(first.and_then(|event| told(event, "from"))).chain(verdict).max();
+    let losses = |event: &Event| event.detail["losses"].as_u64().unwrap_or(1);
+    Ok(CablePlace {
+        since: stay.since,
+        until: stay.until,
+        peer,
+        verdict,
+        worst_verdict: worst,
+        link_downs: of(EventKind::Flap).map(losses).fold(0, u64::saturating_add),
+        errors: walk::errors_of(reader, id, window)?,
+        port,
+    })
+}
