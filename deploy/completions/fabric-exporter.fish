@@ -128,6 +128,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-collector.host -d 'Do not read this host\'s RDMA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l node -d 'Only links of this node or port' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l serial -d 'Only links whose cable or module has this serial number' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l verdict -d 'Only these verdicts' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l reason -d 'Only verdicts with these reasons' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l sort -d 'Order [default: verdict]' -r -f -a "verdict\t'The worst first'

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::api::links::links;
 use crate::api::model::{End, Link, Links, Nodes, Verdicts};
 use crate::api::{Filter, LINKS, MAX_LIMIT};
+use fabric_history::cable_life::begins_with;
 use ib_health::Verdict;
 use ib_health::verdict::Repair;
 use ib_mad::label::{grouped, natural_key};
@@ -49,6 +50,11 @@ pub struct LinksArgs {
     /// or a pattern of names, such as 'leaf-0-*'. May be repeated.
     #[arg(long, value_name = "NODE", help_heading = "Selection")]
     node: Vec<String>,
+    /// Only links whose cable or module has this serial number
+    ///
+    /// In any case; if no serial number is exactly this, those that begin with it.
+    #[arg(long, value_name = "SERIAL", help_heading = "Selection")]
+    serial: Option<String>,
     #[command(flatten)]
     selection: VerdictArgs,
     #[command(flatten)]
@@ -98,7 +104,10 @@ impl LinksArgs {
         {
             filter.node = Some(guid.to_string());
         }
-        let found = source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
+        let mut found = source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
+        if let Some(serial) = &self.serial {
+            retain_serial(&mut found, serial)?;
+        }
         let mut at_ends = None;
         if self.list.fail_on.is_some() {
             let down = gate::nodes_down(source)?;
@@ -121,7 +130,7 @@ impl LinksArgs {
         let links = found.fabrics.iter().flat_map(|fabric| &fabric.links);
         let selected = links.filter(|link| self.selects(link, ends));
         let guids = selected.flat_map(|link| link.ends.iter().map(|end| end.guid.clone()));
-        (!self.selection.is_empty()).then(|| guids.collect())
+        (!self.selection.is_empty() || self.serial.is_some()).then(|| guids.collect())
     }
 
     fn selects(&self, link: &Link, ends: &[NodeMatch]) -> bool {
@@ -132,8 +141,10 @@ impl LinksArgs {
 
     /// Whether the exporter can select the links and their order: of 30,000 links, all models take a second.
     fn is_limited_at_the_source(&self) -> bool {
-        let selects_by_verdict =
-            self.node.is_empty() && self.selection.reason.is_empty() && !self.suspect;
+        let selects_by_verdict = self.node.is_empty()
+            && self.selection.reason.is_empty()
+            && !self.suspect
+            && self.serial.is_none();
         // The nodes at the ends of all selected links are judged, too.
         let judges_ends = self.list.fail_on.is_some() && !self.selection.is_empty();
         self.list.order() == LinkOrder::Verdict
@@ -168,7 +179,8 @@ impl LinksArgs {
             }
             selected.extend(links.into_iter().map(|link| (fabric, link)));
         }
-        let is_filtered = self.suspect || !ends.is_empty() || !self.selection.is_empty();
+        let is_filtered =
+            self.suspect || !ends.is_empty() || !self.selection.is_empty() || self.serial.is_some();
         let count = is_filtered.then_some(verdicts.count());
         let summary = summary(&found, count, self.suspect, &self.node.join(", "));
         let order = list::order_by(&selected, |(_, link)| key(self.list.order(), link));
@@ -177,6 +189,28 @@ impl LinksArgs {
         }
         Found { model: found, summary, gate }
     }
+}
+
+/// Keeps the links with a cable or module of this serial number, or whose serial number begins with it; an error if
+/// there are none.
+fn retain_serial(found: &mut Links, serial: &str) -> Result<(), Fatal> {
+    let serials = |link: &Link| link.ends.each_ref().map(|end| end.serial_number.clone());
+    let links = found.fabrics.iter().flat_map(|fabric| &fabric.links);
+    let all: Vec<String> = links.flat_map(serials).flatten().collect();
+    let is_exact = all.iter().any(|of| of.eq_ignore_ascii_case(serial));
+    let is_it = |of: &str| begins_with(of, serial) && (!is_exact || of.len() == serial.len());
+    if !all.iter().any(|of| is_it(of)) {
+        let why = if all.is_empty() {
+            "no link reports one: the exporter reads them from NVIDIA devices, by default every 10 minutes".into()
+        } else {
+            format!("no link has it now; \"history cable {serial}\" lists where it was")
+        };
+        return Err(Fatal::usage(format!("--serial: {serial:?} not found: {why}")));
+    }
+    for fabric in &mut found.fabrics {
+        fabric.links.retain(|link| serials(link).iter().flatten().any(|of| is_it(of)));
+    }
+    Ok(())
 }
 
 /// The sort key of a link: what it is sorted by, then its rank.
@@ -481,6 +515,34 @@ mod tests {
                 (count, count)
             );
         }
+    }
+
+    #[test]
+    fn serial_number_selects_its_links_exactly_or_by_its_beginning() {
+        let cable = |port, serials: [Option<&str>; 2]| {
+            let mut link = link("ok", 0, None, "leaf", port);
+            for (end, serial) in link.ends.iter_mut().zip(serials) {
+                end.serial_number = serial.map(Into::into);
+            }
+            link
+        };
+        let links = vec![
+            cable(1, [Some("MT1"), Some("MT1")]),
+            cable(2, [Some("MT12"), Some("MT3")]),
+            cable(3, [None, None]),
+        ];
+        let selected = |serial: &str| {
+            let mut found = in_fabric(links.clone());
+            retain_serial(&mut found, serial).map_err(|error| error.message)?;
+            let ports = found.fabrics[0].links.iter().map(|link| link.ends[0].port);
+            Ok::<Vec<u8>, String>(ports.collect())
+        };
+        for (serial, ports) in [("mt1", &[1][..]), ("MT12", &[2]), ("mt3", &[2]), ("M", &[1, 2])] {
+            assert_eq!(selected(serial).unwrap(), ports, "{serial}");
+        }
+        assert!(selected("T1").unwrap_err().contains("history cable T1"));
+        let mut none = in_fabric(vec![cable(3, [None, None])]);
+        assert!(retain_serial(&mut none, "MT1").unwrap_err().message.contains("NVIDIA"));
     }
 
     fn bad() -> Link {
