@@ -1,15 +1,19 @@
-//! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or port in any spelling.
+//! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or port in any spelling; cables
+//! and modules by serial or part number.
 
 use std::collections::HashMap;
 
 use crate::api::address;
+use fabric_history::cable_life::{MIN_PREFIX, begins_with};
 use fabric_observation::SharedState;
+use ib_fabric::hardware::PortHardware;
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::label::{NaturalPart, natural_key};
+use ib_mad::register;
 
 use super::condition::DownNodes;
 use super::links::{FabricView, LinkRow};
@@ -18,6 +22,11 @@ use super::overview;
 
 /// The most hits of a response.
 const MAX_HITS: usize = 100;
+
+/// What matched: a serial number, or a part number.
+pub(crate) const SERIAL: &str = "serial_number";
+/// See [`SERIAL`].
+pub(crate) const PART: &str = "part_number";
 
 ib_mad::labeled_enum! {
     /// How well a name matches, the best first.
@@ -133,6 +142,9 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
     {
         add(Match::Exact, "link", fabric.port(a).node, Some(a));
     }
+    for (quality, matched, port) in cables(view, &terms.text) {
+        add(quality, matched, fabric.port(port).node, Some(port));
+    }
     for index in fabric.node_indexes() {
         let node = fabric.node(index);
         let name = node.name.to_lowercase();
@@ -180,6 +192,32 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
     }
 }
 
+/// The ports that have a cable or module with a serial or part number that is the text, or begins with it. Both ends of a
+/// cable are one match.
+fn cables<'a>(
+    view: FabricView<'a>,
+    text: &'a str,
+) -> impl Iterator<Item = (Match, &'static str, PortIndex)> + 'a {
+    let fabric = &view.snapshot.fabric;
+    let find = move |port: PortIndex| {
+        let module = view.hardware(port).and_then(PortHardware::plugged)?;
+        let matches = |field: &[u8]| {
+            let number = register::text(field);
+            begins_with(&number, text)
+                .then(|| if number.len() == text.len() { Match::Exact } else { Match::Prefix })
+        };
+        let serial = matches(&module.serial_number).map(|quality| (quality, SERIAL));
+        serial.into_iter().chain(matches(&module.part_number).map(|quality| (quality, PART))).min()
+    };
+    let is_enough = text.len() >= MIN_PREFIX;
+    fabric.port_indexes().filter(move |_| is_enough).filter_map(move |port| {
+        let (quality, matched) = find(port)?;
+        let peer = fabric.port(port).peer.map(|peer| peer.port).filter(|peer| *peer < port);
+        let is_other_end = peer.and_then(find).is_some_and(|other| other == (quality, matched));
+        (!is_other_end).then_some((quality, matched, port))
+    })
+}
+
 /// Whether a GUID begins with the text, which must look like the beginning of one.
 fn is_prefix_of(guid: Guid, text: &str) -> bool {
     text.len() > 4 && text.starts_with("0x") && guid.to_string().starts_with(text)
@@ -195,7 +233,10 @@ impl Found<'_> {
         let port_label = |port| evidence::port_label(snapshot, port);
         let (kind, label, id, page) = match port {
             None => ("node", of_node.name.clone(), guid.to_string(), address::node(name, guid)),
-            Some(port) if matched == "link" => {
+            Some(port)
+                if matched == "link"
+                    || [SERIAL, PART].contains(&matched) && fabric.link_id(port).is_some() =>
+            {
                 let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
                 let link = LinkId::between(fabric.end(port), fabric.end(peer));
                 let label = format!("{} – {}", port_label(port), port_label(peer));
@@ -340,6 +381,43 @@ mod tests {
         ] {
             assert_eq!(search(&board, nothing).found, 0, "{nothing}");
         }
+    }
+
+    #[test]
+    fn cable_is_found_by_its_serial_or_part_number() {
+        use ib_fabric::hardware::{Hardware, ReadAt};
+        use ib_mad::Moment;
+        use ib_mad::register::Module;
+
+        let mut board = board();
+        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
+        let mut hardware = Hardware::default();
+        let mut plug = |end: (u64, u8), serial: &[u8; 16]| {
+            let (kind, part_number) = (1, *b"MFA7U10-H010    ");
+            let value = Module { kind, part_number, serial_number: *serial, ..Module::default() };
+            let module = Some(Arc::new(ReadAt { value, at: Moment(1) }));
+            *hardware.port_mut((Guid(end.0), end.1)) =
+                PortHardware { module, ..PortHardware::default() };
+        };
+        // A cable; and a module without a link.
+        plug((1, 1), b"MT2135VS01      ");
+        plug((2, 1), b"MT2135VS01      ");
+        plug((1, 3), b"MT2135VS012     ");
+        snapshot.hardware = Arc::new(hardware);
+        let found = |text: &str| -> Vec<String> {
+            let told =
+                |hit: &Hit| format!("{} {}: {}, {}", hit.kind, hit.name, hit.matched, hit.quality);
+            search(&board, text).hits.iter().map(told).collect()
+        };
+        let cable = "link leaf port 1 – host-a port 1: serial_number";
+        let module = "port leaf port 3: serial_number, prefix";
+        assert_eq!(found("mt2135vs01"), [&*format!("{cable}, exact"), module]);
+        assert_eq!(found("MT21"), [&*format!("{cable}, prefix"), module]);
+        assert_eq!(found("MT2135VS012"), ["port leaf port 3: serial_number, exact"]);
+        assert_eq!(found("mfa7u10-h010").len(), 2);
+        assert_eq!(found("mt2"), [""; 0]);
+        assert_eq!(found("T2135VS01"), [""; 0]);
     }
 
     #[test]

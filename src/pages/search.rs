@@ -1,4 +1,7 @@
-//! `/search`: nodes, ports, links and devices by name, GUID or LID. A single hit redirects to its page.
+//! `/search`: nodes, ports, links and devices by name, GUID or LID; cables and modules by serial or part number, also where
+//! they were before. A single hit redirects to its page.
+
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -7,27 +10,84 @@ use maud::{Markup, html};
 use crate::api;
 use crate::api::history_service::QueryResult;
 use crate::api::model::{Hit, Search};
+use crate::api::search;
 use crate::server::WebApp;
 
+use exporter_web::work;
+use fabric_history::cable_life::{CableLife, MIN_PREFIX};
+use fabric_history::local_clock::LocalClock;
+use fabric_history::{Reader, Source};
+
 use super::components::{self, label_text, plural};
-use super::{Page, QueryParams, address, not_swept, render};
+use super::{Page, QueryParams, address, events, not_swept, render};
+
+/// How long the page waits for the history.
+const HISTORY_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {
     let text = QueryParams::from(query).text("q");
+    let (exposition, terms) = (app.exposition(), text.clone());
+    let result = work::run(move || search::search(exposition.board(), &terms)).await;
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => return api::unbuilt(error),
+    };
+    // Every text may be a serial number of a cable that is gone; only one that means nothing else is looked up.
+    let is_of_cable = |hit: &Hit| [search::SERIAL, search::PART].contains(&&*hit.matched);
+    let mut former = None;
+    if text.trim().len() >= MIN_PREFIX && result.hits.iter().all(is_of_cable) {
+        let called = text.trim().to_owned();
+        let find = move |reader: &Reader| reader.cable(&called);
+        former = events::run_within(HISTORY_TIMEOUT, &app.history, find).await.ok();
+    }
+    let former = former.and_then(|found| found.life).filter(CableLife::has_left_a_place);
     render(move || {
         let exposition = app.exposition();
-        let result = api::search::search(exposition.board(), &text);
-        if let (1, [hit]) = (result.found, &result.hits[..]) {
+        if let (1, [hit], None) = (result.found, &result.hits[..], &former) {
             return Redirect::to(&hit.page).into_response();
         }
-        let main = search_page(&result, not_swept(&exposition.board().fabrics, None));
+        let clock = components::clock(exposition.board());
+        let not_swept = not_swept(&exposition.board().fabrics, None);
+        let main = html! {
+            (search_page(&result, former.is_some(), not_swept))
+            @if let Some(life) = &former { (former_places(life, &clock)) }
+        };
         let page = Page::new("Search", address::SEARCH, main);
         Page { search_text: result.query, ..page }.respond()
     })
     .await
 }
 
-fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
+/// Where a cable or module was, by the history.
+fn former_places(life: &CableLife, clock: &LocalClock) -> Markup {
+    html! { section aria-labelledby="former" {
+        h2 #former { "Where " bdi { (life.serial) } " was" }
+        table .stack {
+            thead { tr {
+                th scope="col" { "Port" } th scope="col" { "Other end" } th scope="col" { "Until" }
+                th scope="col" { "Worst verdict" } th .n scope="col" { "Link downs" }
+            } }
+            tbody { @for place in life.places.iter().rev() { tr {
+                th scope="row" data-label="Port" {
+                    a href=(address::port_of_node(&place.port.fabric, &place.port.guid.to_string(), place.port.port)) {
+                        bdi { (place.port.label()) }
+                    }
+                }
+                td data-label="Other end" { @if let Some(peer) = &place.peer { bdi { (peer.label()) } } }
+                td data-label="Until" { @match place.until {
+                    Some(until) => (clock.format(until)), None => "still there",
+                } }
+                td data-label="Worst verdict" { @if let Some(worst) = place.worst_verdict {
+                    (components::verdict(worst.label()))
+                } }
+                td .n data-label="Link downs" { (components::count(place.link_downs)) }
+            } } }
+        }
+        p .quiet { code { "fabric-exporter history cable " (life.serial) } " lists its events and errors." }
+    } }
+}
+
+fn search_page(result: &Search, has_former: bool, not_swept: Option<&str>) -> Markup {
     html! {
         @if let Some(why) = not_swept { p { (why) } }
         @if result.query.is_empty() {
@@ -38,8 +98,11 @@ fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
                 div { dt { code { "0x0002c90300a1b2c3" } } dd { "GUID of a node or port, or its beginning" } }
                 div { dt { code { "17" } " or " code { "0x11" } } dd { "LID" } }
                 div { dt { code { "0x…:5-0x…:1" } } dd { "link ID, as in the metric label " code { "link" } } }
+                div { dt { code { "MT2135VS01234" } } dd { "serial or part number of a cable or module, or at least four characters of its beginning" } }
                 div { dt { code { "mlx5_0" } } dd { "device or interface of this host" } }
             }
+        } @else if result.found == 0 && has_former {
+            p { "No port has it now." }
         } @else if result.found == 0 {
             p { "No results for " q { bdi { (result.query) } } "." }
             p { "Enter part of a name, a GUID with or without " code { "0x" } ", a LID, a link ID, or " code { "node[port]" } "." }

@@ -39,6 +39,13 @@ pub struct CableLife {
     pub events: Vec<Event>,
 }
 
+impl CableLife {
+    /// Whether it is gone from a port.
+    pub fn has_left_a_place(&self) -> bool {
+        self.places.iter().any(|place| place.until.is_some())
+    }
+}
+
 /// A port in which a cable or module was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

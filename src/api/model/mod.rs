@@ -48,7 +48,8 @@ models! {
         pub learning: usize,
     }
 
-    /// The nodes, ports, links and devices that match a search by name, GUID or LID.
+    /// The nodes, ports, links and devices that match a search by name, GUID or LID, and the links and ports whose cable or
+    /// module matches by serial or part number. `/api/v1/history/cable` has former places of a cable.
     pub struct Search {
         /// The text of the search.
         pub query: String,
@@ -68,7 +69,7 @@ models! {
         pub name: String,
         /// The GUID, or the id of a link.
         pub id: String,
-        /// What matched: `name`, `host`, `guid`, `port_guid`, `lid`, `link` or `port`.
+        /// What matched: `name`, `host`, `guid`, `port_guid`, `lid`, `link`, `port`, `serial_number` or `part_number`.
         pub matched: Label,
         /// How well it matched: `exact`, `prefix` or `substring`.
         pub quality: Label,
