@@ -195,6 +195,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 always\t'Also in a file or pipe'
 never\t'Not at all'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l suspect -d 'List only suspect links'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l spares -d 'List the spares that are needed now, by part number'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l json -d 'Write JSON, in the same order'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l wide -d 'Write all columns, one line per row'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'

@@ -11,6 +11,7 @@ mod openapi_tests;
 pub mod overview;
 pub mod ports;
 pub mod search;
+pub(crate) mod spares;
 pub mod topology;
 pub mod totals;
 pub mod traffic;

@@ -14,11 +14,12 @@ use ib_mad::register::{self, monitor, text};
 use ib_mad::{Counter, Guid, Reading, device};
 
 use super::condition::{DownNode, DownNodes, condition, name as node_name};
-use super::links::{FabricView, LinkRow, bit_errors, names, wait_ratio, worst_first};
+use super::links::{FabricView, LinkRow, bit_errors, names, ranked, wait_ratio, worst_first};
 use super::model::{
     Congestion, FabricModules, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Modules, Node,
-    NodeDetail, Nodes, Peer, Port, PortModule, PortName, PreFecBer, ReportedBer, Verdicts,
+    NodeDetail, Nodes, Peer, Port, PortModule, PortName, PreFecBer, ReportedBer, Spare, Verdicts,
 };
+use super::spares;
 use super::{Fabrics, Filter, learning, selected, traffic};
 
 /// The kinds of nodes, in the order in which they are listed.
@@ -44,13 +45,27 @@ pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
 pub fn modules(fabrics: &Fabrics, filter: &Filter) -> Modules {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let view = FabricView::new(observation);
+        let modules = view.map(|view| port_modules(view, filter)).unwrap_or_default();
         FabricModules {
             fabric: observation.fabric.clone(),
             swept_at: view.and_then(FabricView::swept_at),
-            modules: view.map(|view| port_modules(view, filter)).unwrap_or_default(),
+            spares: spares_needed(std::slice::from_ref(observation), filter),
+            parts: spares::parts(modules.iter()),
+            modules,
         }
     });
     Modules { fabrics: fabrics.collect() }
+}
+
+/// The spares that the links of the fabrics and nodes that a filter selects need now.
+pub(crate) fn spares_needed(fabrics: &Fabrics, filter: &Filter) -> Vec<Spare> {
+    // All other links are fine: their models are not built.
+    let verdicts = vec![Verdict::Bad, Verdict::Watch];
+    let (fabric, node) = (filter.fabric.clone(), filter.node.clone());
+    let filter = Filter { fabric, node, verdicts, ..Filter::default() };
+    let links = ranked(fabrics, &filter, 0, usize::MAX).1;
+    let links: Vec<_> = links.iter().map(LinkRow::link).collect();
+    spares::spares(links.iter())
 }
 
 fn port_modules(view: FabricView<'_>, filter: &Filter) -> Vec<PortModule> {
@@ -63,13 +78,16 @@ pub(crate) struct ModuleRow<'a> {
     pub view: FabricView<'a>,
     port: PortIndex,
     plugged: &'a register::Module,
+    /// Of its link.
+    pub verdict: Option<Verdict>,
 }
 
 impl ModuleRow<'_> {
     /// Its model.
     pub fn module(&self) -> PortModule {
-        let ModuleRow { view, port, plugged } = *self;
+        let ModuleRow { view, port, plugged, verdict } = *self;
         PortModule {
+            verdict: verdict.map(|verdict| verdict.label().into()),
             module: module(plugged, has_link(view, port), lanes(view, port)),
             name: name(view, port),
             link: view.snapshot.fabric.link_id(port).map(|id| id.to_string()),
@@ -88,10 +106,16 @@ fn module_rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> Vec<ModuleRow<'a
     let fabric = &view.snapshot.fabric;
     let mut nodes: Vec<NodeIndex> = selected_nodes(view, filter).collect();
     nodes.sort_by_cached_key(|node| natural_key(&fabric.node(*node).name));
+    let mut verdicts = vec![None; fabric.ports.len()];
+    for link in view.links() {
+        for port in link.ports() {
+            verdicts[port.0 as usize] = Some(link.verdict());
+        }
+    }
     let ports = nodes.into_iter().flat_map(|node| fabric.ports_of(node));
-    let row = |port| {
+    let row = |port: PortIndex| {
         let plugged = view.hardware(port).and_then(PortHardware::plugged)?;
-        Some(ModuleRow { view, port, plugged })
+        Some(ModuleRow { view, port, plugged, verdict: verdicts[port.0 as usize] })
     };
     ports.filter_map(row).collect()
 }

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 
 use crate::api::links::links;
-use crate::api::model::{End, Link, Links, Nodes, Verdicts};
-use crate::api::{Filter, LINKS, MAX_LIMIT};
+use crate::api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
+use crate::api::{Filter, LINKS, MAX_LIMIT, spares};
 use fabric_history::cable_life::begins_with;
 use ib_health::Verdict;
 use ib_health::verdict::Repair;
-use ib_mad::label::{grouped, natural_key};
+use ib_mad::label::{grouped, natural_key, plural};
 
 use super::Fatal;
 use super::gate::{self, Gate};
@@ -28,6 +28,7 @@ Examples:
   fabric-exporter links --for 1m --fail-on bad
   fabric-exporter links --fabric.hca=mlx5_1 --json --limit 20
   fabric-exporter links --from /var/tmp/ibdiagnet2 --suspect
+  fabric-exporter links --url http://127.0.0.1:10315 --spares
   fabric-exporter links --from monday/ tuesday/
 
 The table is on standard output, worst links first; a summary is on standard error. TRY FIRST is the
@@ -57,6 +58,11 @@ pub struct LinksArgs {
     serial: Option<String>,
     #[command(flatten)]
     selection: VerdictArgs,
+    /// List the spares that are needed now, by part number
+    ///
+    /// Cables and transceivers that "try first" says to swap, of the selected links, with these links.
+    #[arg(long, conflicts_with_all = ["limit", "sort"])]
+    spares: bool,
     #[command(flatten)]
     list: ListArgs<LinkOrder>,
 }
@@ -86,6 +92,9 @@ impl SortKey for LinkOrder {}
 /// Prints the links.
 pub fn run(args: &LinksArgs, color: ColorChoice) -> Result<(), Fatal> {
     let order = args.list.order();
+    if args.spares {
+        return args.list.run(color, |source| Ok(spares(args.find(source)?)), spares_table);
+    }
     args.list.run(color, |source| args.find(source), |found| table(found, order))
 }
 
@@ -276,6 +285,35 @@ fn check_patterns(found: &Links, down: &Nodes, ends: &[NodeMatch]) -> Result<(),
         links.flat_map(|link| &link.ends).any(|end| pattern.has(&end.node, &end.guid, None))
             || nodes.any(|node| pattern.has(&node.node, &node.guid, None))
     })
+}
+
+/// The spares that the selected links need.
+fn spares(found: Found<Links>) -> Found<Spares> {
+    let links = found.model.fabrics.iter().flat_map(|fabric| &fabric.links);
+    let spares = spares::spares(links);
+    let needed: usize = spares.iter().map(|spare| spare.needed).sum();
+    let count = match needed {
+        0 => "no spares needed now".to_owned(),
+        needed => format!("{} needed now", plural(needed, "spare")),
+    };
+    let summary = format!("{count}; {}", found.summary);
+    Found { model: Spares { spares }, summary, gate: found.gate }
+}
+
+fn spares_table(found: &Spares) -> Table {
+    let columns = vec![
+        ("PART NUMBER", Fit::Whole),
+        ("PIECE", Fit::Whole),
+        ("NEEDED", Fit::Whole),
+        ("LINKS", Fit::Text),
+    ];
+    let row = |spare: &Spare| {
+        let part = spare.part_number.clone().unwrap_or_else(|| "not reported".into());
+        let links = spare.links.iter().map(|link| link.ends.join(" – "));
+        let links = links.collect::<Vec<_>>().join("; ");
+        (None, vec![part, spare.what.to_string(), grouped(spare.needed), links])
+    };
+    Table { columns, rows: found.spares.iter().map(row).collect() }
 }
 
 fn table(found: &Links, order: LinkOrder) -> Table {

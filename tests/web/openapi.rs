@@ -34,6 +34,7 @@ fn responses_match_the_openapi_description() {
         "port" => format!("{guid}:1"),
         "detail" => "all".into(),
         "q" => "host-1".into(),
+        "serial" => "MT2512".into(),
         other => panic!("{other} is asked for"),
     };
     let mut answers = Vec::new();

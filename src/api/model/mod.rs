@@ -14,6 +14,7 @@ macro_rules! models {
 mod condition;
 mod link;
 mod node;
+mod spares;
 
 use std::borrow::Cow;
 
@@ -22,6 +23,7 @@ use ib_health::Verdict;
 pub use condition::*;
 pub use link::*;
 pub use node::*;
+pub use spares::*;
 
 /// What pages call links that only lack time of observation. It is not a verdict.
 pub const LEARNING: &str = "learning";

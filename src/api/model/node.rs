@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Condition, Label, Module, NodeName, Port, PortName, ReportedBer, Verdicts};
+use super::{
+    Condition, Label, Module, NodeName, PartSum, Port, PortName, ReportedBer, Spare, Verdicts,
+};
 
 models! {
     /// The nodes of all fabrics.
@@ -233,6 +235,12 @@ models! {
         pub swept_at: Option<String>,
         /// The ports that report one, ordered by node name and port. A cable is listed at both ends.
         pub modules: Vec<PortModule>,
+        /// The spares that the present advice needs, by part number; with `node`, for the links of that node.
+        #[serde(default)]
+        pub spares: Vec<Spare>,
+        /// These modules by part number, the worst first.
+        #[serde(default)]
+        pub parts: Vec<PartSum>,
     }
 
     /// The cable or module of a port.
@@ -242,6 +250,9 @@ models! {
         pub name: PortName,
         /// The ID of its link.
         pub link: Option<String>,
+        /// The verdict of its link.
+        #[serde(default)]
+        pub verdict: Option<Label>,
         /// The cable or module.
         #[serde(flatten)]
         pub module: Module,

@@ -147,6 +147,7 @@ pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult)
             order: "worst first",
             fabrics,
             columns: &columns,
+            above: html! {},
             form: html! {
                 (verdict_field(query))
                 (select_field("reason", "Reason", filter.reason.map_or("", Reason::label), &reasons))

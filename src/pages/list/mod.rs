@@ -199,6 +199,8 @@ struct List<'a, R> {
     order: &'static str,
     fabrics: &'a Fabrics,
     columns: &'a [Column<R>],
+    /// What stands above the list.
+    above: Markup,
     /// The fields of its form.
     form: Markup,
     /// What stands in place of rows where there are none without a filter.
@@ -220,6 +222,7 @@ impl<R> List<'_, R> {
         }
         let rows: Vec<R> = ids.iter().map(row).collect();
         let main = html! {
+            (self.above)
             form .filter action=(query.path) {
                 (self.form)
                 @if let Some(sort) = query.sort { input type="hidden" name="sort" value=(sort); }
@@ -419,6 +422,7 @@ mod tests {
             order: "",
             fabrics: &[],
             columns: &COLUMNS,
+            above: html! {},
             form: html! {},
             nothing: "",
         };
@@ -463,6 +467,7 @@ mod tests {
             order: "",
             fabrics: &[],
             columns: &columns,
+            above: html! {},
             form: html! {},
             nothing: "",
         };

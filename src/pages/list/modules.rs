@@ -1,19 +1,26 @@
-//! `/modules`: the cables and modules that devices report.
+//! `/modules`: the cables and modules that devices report, the spares that are needed, and the part numbers.
+
+use std::cmp::Reverse;
 
 use axum::extract::State;
-use maud::html;
+use maud::{Markup, html};
 
 use crate::api::Filter;
 use crate::api::history_service::QueryResult;
-use crate::api::model::PortModule;
-use crate::api::ports::{ModuleRow, module_rows};
+use crate::api::model::{Module, PartSum, PortModule, Spare};
+use crate::api::ports::{ModuleRow, module_rows, spares_needed};
+use crate::api::spares::parts;
 use crate::server::WebApp;
+use ib_health::Verdict;
 
 use super::{Column, List, ListQuery, fabric_field, refused, text_field};
 use crate::pages::components;
 use crate::pages::{Answer, QueryParams, address};
 
 const TITLE: &str = "Modules";
+
+/// How many links of a spare are named.
+const MAX_LINKS: usize = 20;
 
 /// A row: the name of its fabric, and the module.
 type Row = (String, PortModule);
@@ -32,13 +39,16 @@ fn raw_ber(port: &PortModule) -> Option<f64> {
     port.reported_ber.as_ref()?.raw
 }
 
-const COLUMNS: [Col; 11] = [
+const COLUMNS: [Col; 12] = [
     Col::text("port", "Port", |(_, it)| it.name.label().into()).cell(|(fabric, it)| {
         html! { @match &it.link {
             Some(link) => a href=(address::link(fabric, link)) { (it.name.label()) },
             None => (components::port(fabric, &it.name)),
         } }
     }),
+    Col::text("verdict", "Verdict", |(_, it)| it.verdict.as_deref().into()).cell(
+        |(_, it)| html! { @if let Some(verdict) = &it.verdict { (components::verdict(verdict)) } },
+    ),
     Col::text("vendor", "Vendor", |(_, it)| it.module.vendor.clone().into()),
     Col::text("part", "Part number", |(_, it)| it.module.part_number.clone().into()),
     Col::text("serial", "Serial number", |(_, it)| it.module.serial_number.clone().into()),
@@ -75,10 +85,29 @@ pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult)
     let query = ListQuery::parse(address::MODULES, &params, &["fabric", "text"], &COLUMNS);
     super::render_list(&app, query.map_err(refused(TITLE))?, |board, query| {
         let fabrics = &board.fabrics;
+        let filter =
+            Filter { fabric: query.filter("fabric").map(str::to_owned), ..Filter::default() };
+        let mut rows = module_rows(fabrics, &filter);
+        rows.retain(|row| {
+            if query.filter("text").is_none() {
+                return true;
+            }
+            let PortModule { name, module, .. } = row.module();
+            query.has_text(&[
+                &name.node,
+                &module.vendor,
+                &module.part_number,
+                &module.serial_number,
+            ])
+        });
+        rows.sort_by_cached_key(worst_first);
+        let modules: Vec<PortModule> = rows.iter().map(ModuleRow::module).collect();
+        let parts = parts(modules.iter());
         let list = List {
             title: TITLE,
             noun: "port",
-            order: "by port",
+            order: "worst first",
+            above: above(&spares_needed(fabrics, &filter), &parts),
             fabrics,
             columns: &COLUMNS,
             form: html! {
@@ -88,21 +117,71 @@ pub(in crate::pages) async fn get(State(app): State<WebApp>, query: QueryResult)
             nothing: "No cables or modules have been read yet. The exporter reads them, by default every 10 minutes, \
                       from NVIDIA devices that announce registers.",
         };
-        let filter =
-            Filter { fabric: query.filter("fabric").map(str::to_owned), ..Filter::default() };
-        let mut rows = module_rows(fabrics, &filter);
-        rows.retain(|row| {
-            let PortModule { name, module, .. } = row.module();
-            query.has_text(&[
-                &name.node,
-                &module.vendor,
-                &module.part_number,
-                &module.serial_number,
-            ])
-        });
         list.respond(query, rows, row_of)
     })
     .await
+}
+
+/// The key of a row: the verdict of its link, then how close it is to its own alarm thresholds.
+fn worst_first(row: &ModuleRow<'_>) -> (Reverse<Option<Verdict>>, Reverse<u64>) {
+    // A ratio that is not negative has the order of its bits.
+    (Reverse(row.verdict), Reverse(strain(&row.module().module).max(0.0).to_bits()))
+}
+
+/// How much of what it bears a module has: 1 is its alarm threshold.
+fn strain(module: &Module) -> f64 {
+    let heat = module.temperature.zip(module.temperature_alarm.filter(|alarm| *alarm > 0.0));
+    let heat = heat.map_or(0.0, |(now, alarm)| now / alarm);
+    let is_dark = |power: &Option<f64>| {
+        module.rx_power_alarm.is_some_and(|alarm| power.unwrap_or(DARK) < alarm)
+    };
+    if module.rx_power.iter().any(is_dark) { heat.max(1.0) } else { heat }
+}
+
+/// The spares that are needed, and all part numbers.
+fn above(spares: &[Spare], parts: &[PartSum]) -> Markup {
+    html! {
+        @if !spares.is_empty() { section aria-labelledby="spares" {
+            h2 #spares { "Spares needed now" }
+            table .stack {
+                thead { tr {
+                    th scope="col" { "Part number" } th scope="col" { "Piece" } th .n scope="col" { "Needed" }
+                    th scope="col" { "Links" }
+                } }
+                tbody { @for spare in spares { tr {
+                    th scope="row" data-label="Part number" { bdi { (spare.part_number.as_deref().unwrap_or("not reported")) } }
+                    td data-label="Piece" { (spare.what) }
+                    td .n data-label="Needed" { (spare.needed) }
+                    td data-label="Links" {
+                        @for (place, it) in spare.links.iter().take(MAX_LINKS).enumerate() {
+                            @if place > 0 { "; " }
+                            a href=(address::link(&it.fabric, &it.link)) { bdi { (it.ends[0]) } " – " bdi { (it.ends[1]) } }
+                        }
+                        @if spare.links.len() > MAX_LINKS { "; and " (spare.links.len() - MAX_LINKS) " more" }
+                    }
+                } } }
+            }
+        } }
+        @if !parts.is_empty() { details {
+            summary { (components::plural(parts.len(), "part number")) }
+            table .stack {
+                thead { tr {
+                    th scope="col" { "Part number" } th scope="col" { "Vendor" } th scope="col" { "Kind" }
+                    th .n scope="col" { "Ports" } th .n scope="col" { "Serial numbers" } th .n scope="col" { "Bad" }
+                    th .n scope="col" { "Degraded" }
+                } }
+                tbody { @for sum in parts { tr {
+                    th scope="row" data-label="Part number" { bdi { (sum.part_number) } }
+                    td data-label="Vendor" { bdi { (sum.vendor) } }
+                    td data-label="Kind" { (sum.kind) }
+                    td .n data-label="Ports" { (sum.ports) }
+                    td .n data-label="Serial numbers" { (sum.pieces) }
+                    td .n data-label="Bad" { (sum.bad) }
+                    td .n data-label="Degraded" { (sum.watch) }
+                } } }
+            }
+        } }
+    }
 }
 
 fn row_of(row: &ModuleRow<'_>) -> Row {

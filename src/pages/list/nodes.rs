@@ -172,6 +172,7 @@ async fn list(app: WebApp, query: QueryResult, kind: NodeKind) -> Answer {
             order: "by name",
             fabrics,
             columns: &columns,
+            above: html! {},
             form: html! {
                 (verdict_field(query))
                 (fabric_field(query, fabrics))
