@@ -203,8 +203,11 @@ fn cables<'a>(
         let module = view.hardware(port).and_then(PortHardware::plugged)?;
         let matches = |field: &[u8]| {
             let number = register::text(field);
-            begins_with(&number, text)
-                .then(|| if number.len() == text.len() { Match::Exact } else { Match::Prefix })
+            begins_with(&number, text).then_some(if number.len() == text.len() {
+                Match::Exact
+            } else {
+                Match::Prefix
+            })
         };
         let serial = matches(&module.serial_number).map(|quality| (quality, SERIAL));
         serial.into_iter().chain(matches(&module.part_number).map(|quality| (quality, PART))).min()

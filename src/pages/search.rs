@@ -69,7 +69,7 @@ fn former_places(life: &CableLife, clock: &LocalClock) -> Markup {
             } }
             tbody { @for place in life.places.iter().rev() { tr {
                 th scope="row" data-label="Port" {
-                    a href=(address::port_of_node(&place.port.fabric, &place.port.guid.to_string(), place.port.port)) {
+                    a href=(address::port_of_node(&place.port.fabric, place.port.guid, place.port.port)) {
                         bdi { (place.port.label()) }
                     }
                 }

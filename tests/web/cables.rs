@@ -75,10 +75,7 @@ fn cables_are_found_by_serial_number_and_needed_spares_are_listed() {
     // The worst first: both ends of the bad cable.
     let csv = exporter.get("/modules?format=csv", &[]).text().to_owned();
     let first: Vec<&str> = csv.lines().skip(1).take(2).collect();
-    assert!(
-        first.iter().all(|line| line.contains(&bad.module.serial_number)),
-        "{csv}"
-    );
+    assert!(first.iter().all(|line| line.contains(&bad.module.serial_number)), "{csv}");
 
     // By serial number: the link; with another filter, nothing.
     let serial = &*bad.module.serial_number;

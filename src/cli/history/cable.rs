@@ -1,5 +1,7 @@
 //! `history cable`: where a cable or module was, and what happened there.
 
+use std::fmt::Write;
+
 use clap::Args;
 
 use fabric_history::Source;
@@ -39,7 +41,8 @@ impl CableArgs {
                 source.name()
             );
             if self.serial.len() < MIN_PREFIX {
-                problem += &format!("; the beginning of one has at least {MIN_PREFIX} characters");
+                let _ =
+                    write!(problem, "; the beginning of one has at least {MIN_PREFIX} characters");
             }
             return Err(Fatal::usage(problem));
         }

@@ -56,16 +56,16 @@ impl EventDetector {
         if was.is_none() && moved.is_none() {
             return;
         }
-        let part = text(&module.part_number);
+        let part_number = text(&module.part_number);
         let (serial, was) = (text(&serial), was.map(|was| text(&was)));
         let detail = json!({
-            "serial": serial, "part": part, "was_serial": was,
+            "serial": serial, "part": part_number, "was_serial": was,
             "seen_at": moved.as_ref().map(|moved| &moved.ports),
-            "seen_until": moved.as_ref().map(|moved| moved.until()),
+            "seen_until": moved.as_ref().map(Earlier::until),
         });
         let was = was.map_or_else(String::new, |was| format!(" instead of {was}"));
         let moved = moved.map_or_else(String::new, |moved| format!(", {}", moved.text()));
-        let says = format!("serial number {serial} (part number {part}){was}{moved}");
+        let says = format!("serial number {serial} (part number {part_number}){was}{moved}");
         let (kind, place) = (EventKind::CableChanged, port_label(sweep.snapshot, index));
         sweep.push_detailed(kind, end.into(), place, says, read.at, detail);
     }
