@@ -144,6 +144,27 @@ pub const HOST_LOOKS_SELDOM: [Sample; 3] = [
     (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
+/// Two exporters read the cable between two ports.
+pub const MODULES: [Sample; 5] = [
+    (r#"infiniband_fabric_links{job="j",instance="a",fabric="f",verdict="ok"}"#, 1.0, 5.0),
+    (r#"infiniband_fabric_links{job="j",instance="b",fabric="f",verdict="ok"}"#, 1.0, 5.0),
+    (
+        r#"infiniband_module_info{job="j",instance="a",fabric="f",guid="0x1",port="9",vendor="V",part_number="P",serial_number="S",revision="A1",kind="active cable",form_factor="OSFP",length_meters="10"}"#,
+        1.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_module_info{job="j",instance="b",fabric="f",guid="0x1",port="9",vendor="V",part_number="P",serial_number="S",revision="A1",kind="active cable",form_factor="OSFP",length_meters="10"}"#,
+        1.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_module_info{job="j",instance="a",fabric="f",guid="0x2",port="1",vendor="V",part_number="P",serial_number="S",revision="A1",kind="active cable",form_factor="OSFP",length_meters="10"}"#,
+        1.0,
+        5.0,
+    ),
+];
+
 /// One of two exporters of a fabric, and one of two hosts, has not been a target for an hour.
 pub const TARGETS_VANISH: [Sample; 9] = [
     (r#"up{job="fabric-exporter",instance="a"}"#, 1.0, 3600.0),

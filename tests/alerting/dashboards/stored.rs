@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::dashboards::situations::{self, Sample};
 use crate::dashboards::{dashboards, panels, shown, text, variables};
 use test_rig::Prometheus;
@@ -50,6 +52,33 @@ fn worse_of_two_exporters_of_a_fabric_counts() {
         ("overview", "Hosts down", "4 orange"),
         ("exporter", "Ports failed", "3 orange"),
     ]);
+}
+
+/// Each end has one row, with what a technician orders and looks for.
+#[test]
+fn cable_has_its_part_and_serial_number_at_both_ends() {
+    let prometheus = situations::stored(&situations::MODULES);
+    let variables = [
+        ("fabric", ".+"),
+        ("guid_a", "0x1"),
+        ("port_a", "9"),
+        ("node_a", "leaf"),
+        ("guid_b", "0x2"),
+        ("port_b", "1"),
+        ("node_b", "host"),
+    ];
+    let variables = variables.map(|(name, value)| (name, value.to_owned())).into();
+    let boards = dashboards();
+    let panels = panels(&boards["cable"]).into_iter();
+    let panel = panels.filter(|it| text(it, "title") == "Cable or modules").next_back().unwrap();
+    let ask = shown::asking(&prometheus, situations::NOW, &variables);
+    let rows = ask(text(&panel["targets"][0], "expr"));
+    let keys = ["end", "part_number", "serial_number", "vendor"];
+    let row = |row: &Value| keys.map(|key| text(&row["metric"], key).to_owned());
+    let mut rows: Vec<_> = rows.iter().map(row).collect();
+    rows.sort();
+    let expected = [["host port 1", "P", "S", "V"], ["leaf port 9", "P", "S", "V"]];
+    assert_eq!(rows, expected);
 }
 
 #[test]
