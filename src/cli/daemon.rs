@@ -151,8 +151,9 @@ impl<'a> Daemon<'a> {
         let monitor = Monitor::new(fabric.clone(), capture, board, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
         if let Some(recorder) = &mut self.recorder {
-            let totals = recorder.totals(&fabric.name);
-            monitor.restore(totals, recorder.link_errors(&fabric.name, SystemTime::now()));
+            let (name, now) = (&*fabric.name, SystemTime::now());
+            let flaps = recorder.flaps(name, now, fabric.limits.flap_days.within);
+            monitor.restore(recorder.totals(name), recorder.link_errors(name, now), flaps);
         }
         if let Some(remote) = remote {
             monitor.follow(remote);

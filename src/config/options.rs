@@ -282,6 +282,15 @@ section! {
         ///
         /// Required before a link is called bad. "medium" finds bad links sooner, with more false alarms: see docs/trust.md.
         ber_confidence: String = "health.ber-confidence" LEVEL hide_short_help,
+        /// Days with flaps until a link is degraded [default: 3]
+        ///
+        /// A link that flapped on so many days of --health.flap-window is degraded. Flaps less than 12 hours after the
+        /// first of a day are of that day.
+        flap_days: u8 = "health.flap-days" COUNT hide_short_help,
+        /// Time in which these days count [default: 14d]
+        ///
+        /// After a restart of the exporter, those in the history count.
+        flap_window: HumanDuration = "health.flap-window" DURATION hide_short_help,
         /// Limits of bit error ratios, which precede the built-in ones; only in the config file.
         #[arg(skip)]
         limits: Vec<LimitOption>,

@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use exporter_web::AllowedHosts;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::{Confidence, LimitRow, LimitTable, Limits};
+use ib_health::outage::FlapDayLimit;
 use ib_mad::clock::Clock;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
@@ -224,13 +225,23 @@ impl HealthOptions {
             let known = Confidence::ALL.map(Confidence::label).join(", ");
             report("ber-confidence", format!("{label:?} is not one of: {known}"));
         }
+        let most = FlapDayLimit::MOST;
+        if let Some(days) = self.flap_days.filter(|days| !(2..=most).contains(days)) {
+            report("flap-days", format!("{days} is not between 2 and {most}"));
+        }
+        check_minimum("flap-window", self.flap_window, Duration::from_secs(24 * 3600), report);
     }
 
     pub(super) fn limit_table(&self) -> LimitTable {
         let confidence = self.ber_confidence.as_deref().and_then(Confidence::from_label);
+        let usual = FlapDayLimit::default();
         LimitTable {
             rows: self.limits.iter().flatten().filter_map(LimitOption::row).collect(),
             confidence: confidence.unwrap_or_default(),
+            flap_days: FlapDayLimit {
+                days: self.flap_days.unwrap_or(usual.days),
+                within: self.flap_window.map_or(usual.within, Duration::from),
+            },
         }
     }
 }

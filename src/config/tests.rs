@@ -157,6 +157,8 @@ fn each_mistake_is_one_line_with_its_place() {
         (&[], "health: {limits: [{speed: NDR, symbol: 1}]}", "is not between"),
         (&[], "health: {limits: [{speed: NDR}]}", "symbol"),
         (&["--health.ber-confidence=low"], "", "is not one of: high, medium"),
+        (&["--health.flap-days=1"], "", "--health.flap-days: 1 is not between 2 and 32"),
+        (&["--health.flap-window=1h"], "", "1h is less than the minimum of 1day"),
         (&[], "fabric: {intervall: 1s}", "intervall"),
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),

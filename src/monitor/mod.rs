@@ -35,7 +35,7 @@ use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, Snapshot};
-use ib_health::recorded::RecordedErrors;
+use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::Moment;
@@ -155,8 +155,9 @@ impl Monitor {
     }
 
     /// Sets the totals and the errors of an earlier run, from which ports and links continue.
-    pub fn restore(&mut self, seed: TotalsSeed, recorded: RecordedErrors) {
-        (self.evaluator.seed, self.evaluator.recorded) = (seed, recorded);
+    pub fn restore(&mut self, seed: TotalsSeed, recorded: RecordedErrors, flaps: RecordedFlaps) {
+        let evaluator = &mut self.evaluator;
+        (evaluator.seed, evaluator.recorded, evaluator.flaps) = (seed, recorded, flaps);
     }
 
     /// Keeps the totals equal to those of another exporter that sweeps the same fabric.

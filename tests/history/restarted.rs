@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::BerWindow;
-use ib_health::{LinkAssessment, Verdict};
+use ib_health::outage::FlapDayLimit;
+use ib_health::recorded::RecordedFlaps;
+use ib_health::totals::TotalsSeed;
+use ib_health::{LinkAssessment, Reason, Verdict};
 use ib_mad::Counter;
 use ib_mad::rate::{Speed, Width};
 use test_rig::{Exporter, Ibsim, OpenSm, Simulated, topology};
@@ -113,7 +116,7 @@ timeline:
     simulated.restart(|monitor| {
         if with_history {
             let errors = recorder.link_errors(&fabric, wall(minutes(21)));
-            monitor.restore(recorder.totals(&fabric), errors);
+            monitor.restore(recorder.totals(&fabric), errors, RecordedFlaps::new());
         }
     });
     simulated.run_for(Duration::from_secs(5));
@@ -200,6 +203,72 @@ timeline:
     let earlier = simulation.recorder.link_errors(&observation.fabric, wall(minutes(30)));
     assert_eq!(earlier.sweeps.len(), 121);
     assert!(simulation.recorder.link_errors("another", wall(minutes(100))).links.is_empty());
+}
+
+/// Runs a fabric with a flap whose events are recorded for the two days before as well, changes them, and restarts its
+/// exporter with them; returns the links with recorded flaps, and those that flapped on three days.
+fn flapping(change: &str) -> [Vec<String>; 2] {
+    let story = "
+timeline:
+- flap: {at: 2m, link: \"leaf-0-2[3]\", down: [3s]}";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut simulation = RecordedSimulation::new(story, &file);
+    simulation.run_to(minutes(5));
+    let RecordedSimulation { mut simulated, mut recorder, .. } = simulation;
+    recorder.finish(wall(minutes(5)));
+    drop(recorder);
+    let columns = "fabric, kind, node, port, link, place, text, detail";
+    let db = rusqlite::Connection::open(&file).unwrap();
+    for days in [1, 2] {
+        let at = format!("at - {days} * 86400 * 1000000");
+        let copy = format!(
+            "INSERT INTO events (at, {columns}) SELECT {at}, {columns} FROM events
+             WHERE kind = 'flap' AND at > {}",
+            wall(minutes(1)).duration_since(UNIX_EPOCH).unwrap().as_micros(),
+        );
+        assert_eq!(db.execute(&copy, []).unwrap(), 1);
+    }
+    db.execute_batch(change).unwrap();
+    drop(db);
+    let recorder = Recorder::new(HistorySettings::new(file), Arc::default());
+    let fabric = simulated.observation().fabric.clone();
+    let within = FlapDayLimit::default().within;
+    let flaps = recorder.flaps(&fabric, wall(minutes(5)), within);
+    let recorded = flaps.keys().map(ToString::to_string).collect();
+    assert!(recorder.flaps("another", wall(minutes(5)), within).is_empty());
+    simulated.restart(|monitor| monitor.restore(TotalsSeed::new(), Default::default(), flaps));
+    simulated.run_for(Duration::from_secs(5));
+    let observation = simulated.observation();
+    let fabric = &observation.snapshot.as_ref().unwrap().fabric;
+    let links = observation.assessment.links.iter();
+    let found = links.filter(|found| found.reasons.weight(Reason::RepeatedFlaps).is_some());
+    let degraded = found.map(|found| {
+        assert_eq!(found.verdict, Verdict::Watch);
+        fabric.link_id(found.link.0).unwrap().to_string()
+    });
+    [recorded, degraded.collect()]
+}
+
+#[test]
+fn days_with_flaps_survive_a_restart() {
+    let [recorded, degraded] = flapping("");
+    assert_eq!((recorded.len(), &degraded), (1, &recorded));
+    // Two days are not enough.
+    let [recorded, degraded] =
+        flapping("DELETE FROM events WHERE at = (SELECT min(at) FROM events)");
+    assert_eq!((recorded.len(), degraded.len()), (1, 0));
+    // Those that a node caused, and those of an earlier version, which did not record the cause, do not count.
+    for cause in ["json_set(detail, '$.cause', 'node')", "json_remove(detail, '$.cause')", "NULL"] {
+        let change = format!("UPDATE events SET detail = {cause} WHERE kind = 'flap'");
+        assert_eq!(flapping(&change), [const { Vec::<String>::new() }; 2], "{cause}");
+    }
+    // The cable was changed since then.
+    let changed = "INSERT INTO events (at, fabric, kind, node, port, place, text)
+        SELECT max(at) + 1000000, events.fabric, 'cable_changed', ports.node, ports.id, '', ''
+        FROM events JOIN links ON links.id = events.link JOIN ports ON ports.id = links.high
+        WHERE events.kind = 'flap'";
+    assert_eq!(flapping(changed), [const { Vec::<String>::new() }; 2]);
 }
 
 #[test]

@@ -45,6 +45,14 @@ ib_mad::labeled_enum! {
     }
 }
 
+ib_mad::labeled_enum! {
+    /// What caused a [`EventKind::Flap`], in its detail.
+    pub enum FlapCause {
+        Link, "link", "The link itself: its cable or a transceiver.";
+        Node, "node", "The node at one end: only the other end counted the link down.";
+    }
+}
+
 impl EventKind {
     /// The labels of all kinds, for messages.
     pub fn labels() -> String {

@@ -12,7 +12,7 @@ use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
 use super::congestion::{HeldWait, Region, Role, Wait};
-use super::outage::{Loss, Outages};
+use super::outage::{Loss, Outages, RepeatedFlaps};
 use super::peers::RateReference;
 use super::verdict::{Reasons, Repair, Verdict};
 
@@ -113,4 +113,6 @@ pub struct LinkAssessment {
     pub reference: Option<RateReference>,
     /// When its cable or a transceiver was replaced, if that was in the last 24 hours.
     pub replaced: Option<Moment>,
+    /// Its days with flaps, if there were so many that it is degraded.
+    pub repeated_flaps: Option<RepeatedFlaps>,
 }

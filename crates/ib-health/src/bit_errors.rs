@@ -10,6 +10,7 @@ use ib_mad::Moment;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
+use super::outage::FlapDayLimit;
 use super::port::Incoming;
 use super::window::{Growth, SlidingWindow, Tick};
 
@@ -95,13 +96,15 @@ impl Confidence {
     }
 }
 
-/// The limits in use, and how certain it must be that a link exceeds them.
+/// The limits in use.
 #[derive(Clone, Debug, Default)]
 pub struct LimitTable {
     /// A site's own limits, which come before the default ones.
     pub rows: Vec<LimitRow>,
-    /// How certain it must be.
+    /// How certain it must be that a link exceeds them.
     pub confidence: Confidence,
+    /// How often a link may flap.
+    pub flap_days: FlapDayLimit,
 }
 
 impl LimitTable {

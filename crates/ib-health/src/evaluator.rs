@@ -21,7 +21,7 @@ use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
-use super::recorded::{self, Compared, RecordedErrors};
+use super::recorded::{self, Compared, RecordedErrors, RecordedFlaps};
 use super::replica::ReplicaTotals;
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
@@ -36,6 +36,8 @@ pub struct LinkEvaluator {
     pub seed: TotalsSeed,
     /// The errors of links in an earlier run, which the first sweep continues.
     pub recorded: RecordedErrors,
+    /// The flaps of links in an earlier run, with which links start that are first seen from now on.
+    pub flaps: RecordedFlaps,
     /// The latest totals of a replica, which are taken over where they are higher.
     pub replica: ReplicaTotals,
     limits: LimitTable,
@@ -62,7 +64,7 @@ impl LinkEvaluator {
     /// Evaluates a sweep: returns the snapshot with totals in place of its raw readings, and the assessment.
     pub fn evaluate(&mut self, snapshot: Snapshot<Raw>) -> (Snapshot, Assessment) {
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
-            self.move_to_fabric(&snapshot.fabric, snapshot.began);
+            self.move_to_fabric(&snapshot.fabric, snapshot.began, &snapshot.anchor);
         }
         self.changed.clear();
         let fabric = Arc::clone(&self.fabric);
@@ -136,7 +138,7 @@ impl LinkEvaluator {
     }
 
     /// Moves what is kept to the indexes that ports and links have in another fabric.
-    fn move_to_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment) {
+    fn move_to_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment, anchor: &Anchor) {
         // Most discoveries find what was there before: then a kilobyte per port stays where it is.
         let same = fabric.has_same_layout(&self.fabric);
         if same && fabric.links().eq(self.links.iter().map(|(link, _)| *link)) {
@@ -165,7 +167,8 @@ impl LinkEvaluator {
         let first = self.fabric.ports.is_empty();
         let mut links = Vec::with_capacity(fabric.links().count());
         links.extend(fabric.links().filter_map(|link| {
-            let tracker = known.remove(&fabric.link_id(link.0)?).unwrap_or_else(|| {
+            let id = fabric.link_id(link.0)?;
+            let tracker = known.remove(&id).unwrap_or_else(|| {
                 // Another cable, or the other of two nodes with one GUID: its errors are new.
                 for port in [link.0, link.1] {
                     let tracker = &mut ports[port.0 as usize];
@@ -174,7 +177,11 @@ impl LinkEvaluator {
                     }
                     tracker.restart((!first).then(|| at + TRAINING));
                 }
-                LinkTracker::new(at)
+                let mut tracker = LinkTracker::new(at);
+                if let Some(flaps) = self.flaps.remove(&id) {
+                    tracker.history.flap_days.restore(&flaps, anchor);
+                }
+                tracker
             });
             Some((link, tracker))
         }));
@@ -380,6 +387,7 @@ impl LinkEvaluator {
                 && statuses.iter().flatten().all(|status| status.link_up()),
             maintenance: ends.iter().any(|port| maintenance.contains(port)),
             internal: fabric.is_internal(link),
+            flap_days: self.limits.flap_days,
         }
     }
 

@@ -13,7 +13,7 @@ use ib_mad::{Counter, Moment};
 use super::bit_errors::{BitErrorLevel, BitErrors, Deciding, PreFecBer};
 use super::congestion::{Role, RootCause};
 use super::link::DECISIVE;
-use super::outage::{Downtime, Outages};
+use super::outage::{Downtime, Outages, RepeatedFlaps};
 use super::peers::{LinkRate, RateReference};
 use super::verdict::{Reason, Verdict};
 use super::{Assessment, LinkAssessment, PortAssessment};
@@ -36,6 +36,7 @@ pub fn describe(
             (flaps > 0).then(|| format!("{} {SINCE_START}", link_downs(flaps, down)))
         }
         Reason::NodeFlapping => evidence.link_downs(),
+        Reason::RepeatedFlaps => evidence.repeated_flaps(),
         Reason::Recoveries => {
             let times = times(link.outages.recoveries);
             Some(format!("LinkErrorRecovery: retrained {times} without a link down {SINCE_START}"))
@@ -231,6 +232,19 @@ impl<'a> Evidence<'a> {
         let text = self.each_named(|port| Some(format!("counted {}", downed(port))));
         let text = text.filter(|_| self.ends().any(|port| downed(port) > 0))?;
         Some(format!("LinkDowned: {text}"))
+    }
+
+    /// On how many of the last days it went down, and when last.
+    fn repeated_flaps(&self) -> Option<String> {
+        let RepeatedFlaps { days, within, last } = self.link.repeated_flaps?;
+        // Two bursts that are 12 hours apart may be on one calendar day.
+        let most = within.as_secs().div_ceil(24 * 3600);
+        let days = u64::from(days).min(most);
+        let Snapshot { anchor, ended, .. } = self.snapshot;
+        // It may have been before the clock started.
+        let last = anchor.wall_of(*ended).checked_sub(last)?;
+        let last = humantime::format_rfc3339_seconds(last);
+        Some(format!("went down unexpectedly on {days} of the last {most} days: last on {last}"))
     }
 
     /// Its rate, and the higher one that it is compared with.

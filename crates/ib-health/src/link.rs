@@ -11,7 +11,7 @@ use ib_mad::{Counter, Moment};
 use super::assessment::LinkAssessment;
 use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
-use super::outage::LinkHistory;
+use super::outage::{FlapDayLimit, LinkHistory};
 use super::peers::{LinkRate, RateReference, bandwidth};
 use super::port::{PERIOD, PortTracker, TRAINING};
 use super::replacement::Replacement;
@@ -97,6 +97,7 @@ pub struct LinkInput<'a> {
     /// Its lanes are trained: if it is not up, it waits for its subnet manager.
     pub trained: bool,
     pub maintenance: bool,
+    pub flap_days: FlapDayLimit,
     /// It is inside a switch: see [`ib_mad::node::PortRole`].
     pub internal: bool,
 }
@@ -199,6 +200,7 @@ impl LinkTracker {
             upstream: None,
             reference: self.reference(input),
             replaced: self.replaced(input.at),
+            repeated_flaps: self.history.flap_days.repeated(input.flap_days, input.at),
         }
     }
 
@@ -300,6 +302,9 @@ impl LinkTracker {
         } else if self.history.flaps_since(input.at, ONE_FLAP).0 > 0 {
             reasons.add(reason, Verdict::Watch);
         }
+        if self.history.flap_days.repeated(input.flap_days, input.at).is_some() {
+            reasons.add(Reason::RepeatedFlaps, Verdict::Watch);
+        }
         if self.recent_recoveries.sum(|it| *it) >= RECOVERIES {
             reasons.add(Reason::Recoveries, Verdict::Watch);
         }
@@ -320,9 +325,11 @@ impl LinkTracker {
                 Some(self.repair_of_errors(input))
             }
             Reason::Down if input.trained => None,
-            Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
-                Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
-            }
+            Reason::Flapping
+            | Reason::RepeatedFlaps
+            | Reason::Recoveries
+            | Reason::Speed
+            | Reason::Down => Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat }),
             Reason::ModuleTemperature => Some(Repair::CheckCooling),
             Reason::NodeFlapping => Some(Repair::CheckHost),
             _ if reasons.weight(Reason::UpstreamErrors).is_some() => Some(Repair::CheckUpstream),

@@ -5,6 +5,7 @@
 //! the devices do not count; the kernel of this host reports an event at once. A `LinkHistory` combines all
 //! of them, and counts one loss once.
 
+mod flap_days;
 mod loss;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
+pub use flap_days::{FlapDayLimit, FlapDays, RepeatedFlaps};
 use loss::{DownPeriod, DownPeriods, LossCause};
 pub use loss::{Downtime, Loss};
 
@@ -127,6 +129,8 @@ pub(crate) struct LinkHistory {
     came_up: bool,
     /// When the latest flaps ended, in whole seconds to save memory, and whether one end alone counted them.
     flaps: [(u32, bool); RECENT_FLAPS],
+    /// The days with flaps of the link itself: a node that takes its link down each day is no fault of the cable.
+    pub flap_days: FlapDays,
     /// Flaps that ended until then, in whole seconds, were of a cable that was replaced.
     forgiven: u32,
     pub losses: Option<Arc<[Loss]>>,
@@ -148,16 +152,21 @@ impl LinkHistory {
         let known = RECENT_FLAPS.min(self.outages.flaps as usize);
         let now = u64::from(now.whole_seconds());
         let is_recent = |at: u32| {
-            now.saturating_sub(u64::from(at)) <= within.as_secs()
-                && (self.forgiven == 0 || at > self.forgiven)
+            now.saturating_sub(u64::from(at)) <= within.as_secs() && self.is_of_this_cable(at)
         };
         let count = self.flaps[..known].iter().filter(|(at, _)| is_recent(*at)).count();
         (count, count > 0 && self.flaps[..count].iter().all(|(_, by_node)| *by_node))
     }
 
+    /// Whether a flap that ended at this second is evidence against the present cable.
+    fn is_of_this_cable(&self, ended: u32) -> bool {
+        self.forgiven == 0 || ended > self.forgiven
+    }
+
     /// Its cable was replaced: earlier flaps, and the one by the replacement, are no evidence against the new one.
     pub fn forgive_until(&mut self, at: Moment) {
         self.forgiven = at.whole_seconds();
+        self.flap_days.clear();
     }
 
     /// One of its ports reported that the link went down or came up. Returns whether it changed.
@@ -347,9 +356,13 @@ impl LinkHistory {
                 all.down += period.down;
             }
             self.outages.expected_down += all.down;
-            return self.push_loss(all, Some(expected));
+            return self.push_loss(all, cause);
         }
         for period in periods {
+            let ended = period.until.unwrap_or(period.at);
+            if cause == LossCause::Link && self.is_of_this_cable(ended.whole_seconds()) {
+                self.flap_days.add(ended);
+            }
             self.outages.flaps = self.outages.flaps.saturating_add(period.times);
             self.outages.down += period.down;
             if period.was_seen() {
@@ -360,18 +373,23 @@ impl LinkHistory {
             }
             for _ in 0..period.times.min(RECENT_FLAPS as u32) {
                 self.flaps.rotate_right(1);
-                let ended = period.until.unwrap_or(period.at).whole_seconds();
-                self.flaps[0] = (ended, cause == LossCause::Node);
+                self.flaps[0] = (ended.whole_seconds(), cause == LossCause::Node);
             }
-            self.push_loss(period, None);
+            self.push_loss(period, cause);
         }
     }
 
-    fn push_loss(&mut self, period: DownPeriod, expected: Option<ExpectedCause>) {
+    fn push_loss(&mut self, period: DownPeriod, cause: LossCause) {
+        let (expected, by_node) = match cause {
+            LossCause::Expected(expected) => (Some(expected), false),
+            LossCause::Node => (None, true),
+            LossCause::Link => (None, false),
+        };
         let DownPeriod { at, until, times, down } = period;
         let known = self.losses.as_deref().unwrap_or_default();
         let number = known.last().map_or(0, |last| last.number).saturating_add(1);
-        let loss = Loss { number, times, expected, at, until, down, flaps: self.outages.flaps };
+        let flaps = self.outages.flaps;
+        let loss = Loss { number, times, expected, by_node, at, until, down, flaps };
         let kept = known.iter().skip((known.len() + 1).saturating_sub(MAX_LOSSES)).copied();
         self.losses = Some(kept.chain([loss]).collect());
     }

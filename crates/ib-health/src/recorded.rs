@@ -38,6 +38,9 @@ pub struct LinkErrors {
     pub ends: [Vec<(SystemTime, u64)>; 2],
 }
 
+/// When links flapped in an earlier run, by link, since its cable was last changed. Not those that a node caused.
+pub type RecordedFlaps = HashMap<LinkId, Vec<SystemTime>>;
+
 impl RecordedErrors {
     /// The longest time before a restart of which errors are used.
     pub fn longest() -> Duration {

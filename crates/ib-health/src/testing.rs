@@ -49,6 +49,7 @@ pub fn fine(snapshot: &Snapshot) -> Assessment {
         upstream: None,
         reference: None,
         replaced: None,
+        repeated_flaps: None,
     };
     Assessment {
         ports: vec![PortAssessment::default(); snapshot.fabric.ports.len()],

@@ -31,6 +31,7 @@ ib_mad::labeled_enum! {
         PreFec, "pre_fec", "The pre-FEC bit error ratio is above its limit.";
         Flapping, "flapping", "The link went down unexpectedly and came up again.";
         NodeFlapping, "node_flapping", "The link went down because the node at one end took it down: only the other end counted it.";
+        RepeatedFlaps, "repeated_flaps", "The link flapped on several of the last days.";
         Recoveries, "recoveries", "The link retrained several times without a link down.";
         Width, "width", "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four.";
         Speed, "speed", "The link runs at a lower speed than before, or than its peers.";

@@ -76,7 +76,7 @@ impl Settings {
         };
         let rows = GENERATIONS.iter().map(|known| row(known.speed, known.fec)).collect();
         let confidence = Confidence::from_label(&self.confidence).unwrap_or_default();
-        LimitTable { rows, confidence }
+        LimitTable { rows, confidence, ..usual }
     }
 
     /// The shards, the long ones first.

@@ -2,6 +2,7 @@
 
 mod cables;
 pub mod dump;
+pub(crate) mod flaps;
 pub mod frame;
 pub(crate) mod id_map;
 pub(crate) mod link_errors;

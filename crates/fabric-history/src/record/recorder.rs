@@ -18,6 +18,7 @@ use crate::HistoryError;
 use crate::error::Displaced;
 use crate::event::{EventKind, NewEvent};
 use crate::file::{Header, count_aside, length};
+use crate::model::Window;
 use crate::record::clock::ClockMonitor;
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
@@ -28,7 +29,7 @@ use fabric_observation::host::HostObservation;
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
-use ib_health::recorded::RecordedErrors;
+use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 
 /// How many events are kept at most while the file cannot be written.
@@ -141,6 +142,17 @@ impl Recorder {
         store.link_errors(fabric, now).unwrap_or_else(|error| {
             tracing::warn!(fabric, %error, "cannot read recorded bit errors: links are learning again");
             RecordedErrors::default()
+        })
+    }
+
+    /// When links of a fabric flapped in so long a time before `now`. If that cannot be read, their days with flaps are
+    /// counted anew; the next write handles the error.
+    pub fn flaps(&self, fabric: &str, now: SystemTime, within: Duration) -> RecordedFlaps {
+        let Some(store) = &self.store else { return RecordedFlaps::default() };
+        let from = now.checked_sub(within).unwrap_or(SystemTime::UNIX_EPOCH);
+        store.flaps(fabric, Window { from, to: now }).unwrap_or_else(|error| {
+            tracing::warn!(fabric, %error, "cannot read recorded flaps: days with flaps are counted anew");
+            RecordedFlaps::default()
         })
     }
 

@@ -13,12 +13,14 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
+use crate::file::flaps::flaps;
 use crate::file::link_errors::link_errors;
 use crate::file::lock::{FileLock, WriterLock, lock, lock_path, mark};
 use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
 use crate::file::{BUSY, ensure_ours, prepare, schema, set_aside, set_log_aside, totals};
+use crate::model::Window;
 use crate::record::catalog::{Catalog, FabricIds};
 use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
 use crate::record::module_places::{self, Place, PlaceChange};
@@ -26,7 +28,7 @@ use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
-use ib_health::recorded::RecordedErrors;
+use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::register::text;
 use ib_mad::{Counter, Guid, PortNumber};
@@ -209,6 +211,12 @@ impl Store {
             None => Ok(RecordedErrors::default()),
         };
         read().map_err(HistoryError::database(&self.path, "read errors of links"))
+    }
+
+    /// When links of a fabric flapped in a window, without the flaps of former cables.
+    pub fn flaps(&self, fabric: &str, window: Window) -> Result<RecordedFlaps, HistoryError> {
+        flaps(self.sql(), fabric, window)
+            .map_err(HistoryError::database(&self.path, "read flaps of links"))
     }
 
     /// Where the cables and modules of a fabric were seen, the oldest places first. What had not left was there until

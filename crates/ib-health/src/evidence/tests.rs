@@ -4,7 +4,7 @@ use super::*;
 use crate::Reason;
 use crate::bit_errors::BerWindow;
 use crate::congestion::{HeldWait, Wait};
-use crate::outage::Downtime;
+use crate::outage::{Downtime, RepeatedFlaps};
 use crate::testing::*;
 use ib_fabric::snapshot::PortRead;
 use ib_mad::port_state::PortStatus;
@@ -82,6 +82,13 @@ fn losses_have_count_and_duration() {
         });
         assert_eq!(text, format!("{says} since the exporter started"));
     }
+    let text = sentence(Reason::RepeatedFlaps, |snapshot, assessment, _, _| {
+        snapshot.anchor.wall += Duration::from_secs(1_000_000_000);
+        let (within, last) = (Duration::from_secs(14 * 86_400), Duration::from_secs(50_000));
+        assessment.links[0].repeated_flaps = Some(RepeatedFlaps { days: 3, within, last });
+    });
+    let says = "went down unexpectedly on 3 of the last 14 days: last on 2001-09-08T12:10:00Z";
+    assert_eq!(text, says);
     let text = sentence(Reason::NodeFlapping, |snapshot, _, leaf, _| {
         count(snapshot, leaf, Counter::LinkDowned, 4);
     });

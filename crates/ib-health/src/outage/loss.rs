@@ -43,6 +43,8 @@ pub struct Loss {
     pub times: u32,
     /// Why the link is not at fault; `None` for a flap.
     pub expected: Option<ExpectedCause>,
+    /// It is a flap that the node at one end caused: the other end alone counted it.
+    pub by_node: bool,
     /// When it was first seen down, or when the counter was read that counted it.
     pub at: Moment,
     /// When it was first seen up again; `None` if only a counter shows the loss.

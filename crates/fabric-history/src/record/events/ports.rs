@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::event::{About, EventKind, NewEvent, downtime_detail, flap_text};
+use crate::event::{About, EventKind, FlapCause, NewEvent, downtime_detail, flap_text};
 use crate::file::record_kind::RecordKind;
 use crate::model::time;
 use crate::record::events::{EventDetector, Sweep};
@@ -221,6 +221,8 @@ fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind
     match loss.expected {
         None => {
             detail["flaps"] = loss.flaps.into();
+            let cause = if loss.by_node { FlapCause::Node } else { FlapCause::Link };
+            detail["cause"] = cause.label().into();
             (EventKind::Flap, flap_text(loss.times, loss.down, loss.flaps.into()), detail)
         }
         Some(why) => {

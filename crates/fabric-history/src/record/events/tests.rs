@@ -48,6 +48,7 @@ impl Simulation {
             upstream: None,
             reference: None,
             replaced: None,
+            repeated_flaps: None,
         };
         let assessment = Assessment {
             ports: vec![PortAssessment::default(); fabric.ports.len()],
@@ -158,6 +159,7 @@ fn settled_losses_are_events() {
         number: 1,
         times: 2,
         expected: None,
+        by_node: false,
         at: at(3),
         until: None,
         down: down(0, 15),
@@ -184,6 +186,7 @@ fn settled_losses_are_events() {
         number: 3,
         times: 1,
         expected: Some(ExpectedCause::Reboot),
+        by_node: false,
         at: at(20),
         until: Some(at(40)),
         down: down(20, 20),
@@ -201,6 +204,7 @@ fn each_loss_has_its_own_time_and_length() {
         number,
         times: 1,
         expected: None,
+        by_node: false,
         at: Moment(second * 1_000_000_000),
         until: Some(Moment((second + 2) * 1_000_000_000)),
         down: Downtime { least: Duration::from_millis(1_500), most: Duration::from_secs(4) },
@@ -219,7 +223,7 @@ fn each_loss_has_its_own_time_and_length() {
         events[1].detail,
         json!({
             "losses": 1, "flaps": 2, "up_again": "1970-01-01T00:00:11.000Z",
-            "down_seconds": 1.5, "down_max_seconds": 4.0,
+            "down_seconds": 1.5, "down_max_seconds": 4.0, "cause": "link",
         })
     );
 }
