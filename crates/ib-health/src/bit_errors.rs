@@ -147,7 +147,7 @@ ib_mad::labeled_enum! {
         #[default]
         Unknown, "unknown", "The time was too short, or the counter is saturated.";
         Fine, "fine", "Below half of the limit.";
-        Raised, "raised", "Above half of the limit.";
+        Raised, "raised", "Above half of the limit, or lately so and not clearly below it since then.";
         Over, "over", "Above the limit, or above half of it since then.";
     }
 }
@@ -165,6 +165,8 @@ pub struct BitErrors {
     pub bits_per_second: f32,
     /// The highest allowed ratio.
     pub limit: f32,
+    /// How long ago they were last above half of the limit, if the level is [`Raised`](BitErrorLevel::Raised) only by that.
+    pub raised_before: Option<Duration>,
     /// The ratio before error correction, if it is known.
     pub pre_fec: Option<PreFecBer>,
 }
@@ -182,6 +184,8 @@ pub struct PreFecBer {
     pub stale: bool,
     /// The lane that has more of the errors than all others together, and its share, if the device reports lanes.
     pub lane: Option<(u8, f32)>,
+    /// When it was last above its limit, by more than chance explains, unless it is clearly below it since then.
+    pub over_at: Option<Moment>,
 }
 
 /// The expected number of errors at the limit from which on a window is evidence. With none seen where 2.5
@@ -230,12 +234,22 @@ pub struct BerWindows {
     counted: u32,
     /// It was above the limit, and has been above half of it since.
     is_over: bool,
+    /// When it was last above half of the limit, unless it has been clearly below it since.
+    raised: Option<Tick>,
 }
+
+/// How long a ratio counts as raised that is not any more, but is not clearly below either: it is near the threshold,
+/// and would be above it and below it in turn. With the time of one window, one in ten links near it would still change
+/// its verdict three times in 7 hours; with two, one in a thousand.
+pub const RAISED_FOR: Duration = Duration::from_secs(2 * LongWindow::LONGEST as u64);
+
+/// Clearly below half of the limit is half of that.
+const CLEARLY_BELOW: f32 = 0.25;
 
 impl BerWindows {
     /// The errors will be compared with another limit: whether they were above the last one does not matter any more.
     pub fn on_other_limit(&mut self) {
-        self.is_over = false;
+        (self.is_over, self.raised) = (false, None);
     }
 
     /// Drops what a window without a gap would not contain any more.
@@ -270,6 +284,20 @@ impl BerWindows {
             found.level = BitErrorLevel::Over;
         }
         self.is_over = found.level == BitErrorLevel::Over;
+        let [.., (_, _, long)] = judged;
+        // Without bursts, as far as they can be told apart.
+        let errors = if self.long.tells_bursts() { long.steady } else { long.counted.errors };
+        let is_low = errors as f32 <= long.counted.seconds * rate * CLEARLY_BELOW;
+        if found.level >= BitErrorLevel::Raised {
+            self.raised = Some(at);
+        } else if let Some(before) = self.raised.map(|last| at.seconds_since(last)) {
+            if is_low || before > RAISED_FOR.as_secs_f32() {
+                self.raised = None;
+            } else {
+                (found.level, found.decided_by) = (BitErrorLevel::Raised, Some(long));
+                found.raised_before = Some(Duration::from_secs_f32(before.max(0.0)));
+            }
+        }
         found
     }
 }

@@ -122,6 +122,11 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
+/// Without the part of a second.
+fn whole(time: Duration) -> Duration {
+    Duration::from_secs(time.as_secs())
+}
+
 /// How often a link went down, and for how long if that is known: `went down 3 times, 44s in total`.
 pub fn link_downs(count: u32, down: Downtime) -> String {
     let text = format!("went down {}", times(count));
@@ -149,8 +154,8 @@ pub fn downtime(down: Downtime) -> String {
     }
 }
 
-/// A ratio above its limit, with as many digits as it takes to differ from it: `1.03e-5`, not `1.0e-5 (limit 1e-5)`.
-fn above(ratio: f64, limit: f64) -> String {
+/// A ratio with as many digits as it takes to differ from its limit: `1.03e-5`, not `1.0e-5 (limit 1e-5)`.
+fn different(ratio: f64, limit: f64) -> String {
     let texts = (1..=4).map(|digits| (format!("{ratio:.digits$e}"), format!("{limit:.digits$e}")));
     let mut different = texts.filter(|(ratio, limit)| ratio != limit).map(|(ratio, _)| ratio);
     different.next().unwrap_or_else(|| format!("{ratio:.4e}"))
@@ -206,13 +211,17 @@ impl<'a> Evidence<'a> {
             let is_raised = matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over);
             let (deciding, limit) = (errors.decided_by.filter(|_| is_raised)?, errors.limit);
             let counted = symbol_errors(deciding);
+            let before = errors.raised_before.map_or_else(String::new, |before| {
+                format!("; {} ago it was above half of the limit", duration(whole(before)))
+            });
             Some(
                 match errors.ratio_of(deciding.counted) {
                     Some(ratio) => {
                         format!("receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
                     }
                     None => format!("receives {counted} (limit: symbol BER {limit:e})"),
-                } + &self.clears(port),
+                } + &before
+                    + &self.clears(port),
             )
         })
     }
@@ -300,7 +309,8 @@ impl<'a> Evidence<'a> {
 
     fn pre_fec(&self) -> Option<String> {
         self.each_named(|port| {
-            let PreFecBer { ratio, limit, at, stale, lane } = self.port(port)?.bit_errors.pre_fec?;
+            let PreFecBer { ratio, limit, at, stale, lane, over_at } =
+                self.port(port)?.bit_errors.pre_fec?;
             let lane = lane.map_or_else(String::new, |(lane, share)| {
                 format!(", {:.0}% of the errors on lane {lane}", share * 100.0)
             });
@@ -311,9 +321,13 @@ impl<'a> Evidence<'a> {
                 String::new()
             };
             let clears = self.clears(port);
-            (ratio > limit).then(|| {
-                let ratio = above(f64::from(ratio), f64::from(limit));
-                format!("receives pre-FEC BER {ratio} (limit {limit:e}){lane}{when}{clears}")
+            let before = match over_at {
+                Some(over) if over < at => format!("; {} ago it was above it", self.ago(over)),
+                _ => String::new(),
+            };
+            (ratio > limit || !before.is_empty()).then(|| {
+                let ratio = different(f64::from(ratio), f64::from(limit));
+                format!("receives pre-FEC BER {ratio} (limit {limit:e}){lane}{when}{before}{clears}")
             })
         })
     }
@@ -351,7 +365,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn ago(&self, at: Moment) -> String {
-        duration(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
+        duration(whole(self.snapshot.ended.since(at)))
     }
 
     fn marked_bad(&self) -> String {

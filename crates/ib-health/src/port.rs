@@ -8,7 +8,7 @@ use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
 use super::bit_errors::{
-    self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer,
+    self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer, RAISED_FOR,
 };
 use super::clears::Clears;
 use super::congestion::{GRACE, HeldWait, SATURATED_HOLD};
@@ -65,8 +65,9 @@ pub struct Incoming {
 struct PreFec {
     ratio: f32,
     at: u32,
-    /// It exceeded the limit, by more than chance explains.
-    over: bool,
+    /// The second in which it last exceeded the limit, by more than chance explains, unless it has been clearly below
+    /// it since.
+    over_at: Option<u32>,
     /// The link trained since then: it may have another cable.
     outdated: bool,
     /// See [`PreFecBer::lane`].
@@ -74,14 +75,16 @@ struct PreFec {
 }
 
 impl PreFec {
-    fn new(found: &RawErrors, limit: f32) -> Self {
-        PreFec {
-            ratio: found.errors / found.bits,
-            at: found.at.whole_seconds(),
-            over: found.errors > bit_errors::chance_limit(found.bits * limit),
-            outdated: false,
-            lane: found.lane,
-        }
+    fn new(found: &RawErrors, limit: f32, before: Option<PreFec>) -> Self {
+        let (ratio, at) = (found.errors / found.bits, found.at.whole_seconds());
+        let is_over = found.errors > bit_errors::chance_limit(found.bits * limit);
+        // One near its limit would be above it and below it in turn.
+        let is_near = |over: &u32| {
+            u64::from(at.saturating_sub(*over)) <= RAISED_FOR.as_secs() && ratio > limit / 2.0
+        };
+        let before = before.filter(|it| !it.outdated).and_then(|it| it.over_at).filter(is_near);
+        let over_at = if is_over { Some(at) } else { before };
+        PreFec { ratio, at, over_at, outdated: false, lane: found.lane }
     }
 }
 
@@ -168,7 +171,7 @@ impl PortTracker {
         let reported =
             self.reported.update(hardware, bits_per_second, lanes.into(), from, growth.at);
         if let Some((errors, limit)) = reported.zip(limits.pre_fec) {
-            self.pre_fec = Some(PreFec::new(&errors, limit));
+            self.pre_fec = Some(PreFec::new(&errors, limit, self.pre_fec));
         }
         if !self.reported.is_measured {
             self.record_pre_fec(&growth, incoming, was_full);
@@ -261,7 +264,7 @@ impl PortTracker {
         let bits = incoming.bits_per_second * self.corrected.sum(|it| it.seconds);
         let Some(limit) = incoming.limits.pre_fec.filter(|_| bits > 0.0) else { return };
         let corrected = RawErrors { errors: symbols, bits, at: growth.at, lane: None };
-        let now = PreFec::new(&corrected, limit);
+        let now = PreFec::new(&corrected, limit, self.pre_fec);
         // The reading that filled the field shows a lower bound.
         let known = self.pre_fec.filter(|it| !it.outdated && it.ratio > now.ratio);
         if known.is_none() || !self.is_full(Counter::FecCorrectedSymbols) {
@@ -346,23 +349,24 @@ impl PortTracker {
             && self.recent.sum(|it| it.busiest.steady(it.certain) as f32) > limit
     }
 
-    /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
-    /// measured: a saturated counter does not clear the link.
+    /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, or lately did and is not
+    /// clearly below it, as it was last measured: a saturated counter does not clear the link.
     pub fn exceeds_pre_fec_limit(&self) -> bool {
-        self.pre_fec.is_some_and(|known| known.over && !known.outdated)
+        self.pre_fec.is_some_and(|known| known.over_at.is_some() && !known.outdated)
     }
 
     /// Whether the pre-FEC ratio may exceed its limit: it did when its counter filled, before a training.
     pub fn may_exceed_pre_fec_limit(&self) -> bool {
-        self.pre_fec.is_some_and(|known| known.over && known.outdated)
+        self.pre_fec.is_some_and(|known| known.over_at.is_some() && known.outdated)
     }
 
     /// The pre-FEC bit error ratio as it was last measured, if it and its limit are known.
     pub fn pre_fec(&self) -> Option<PreFecBer> {
         let limit = self.incoming?.limits.pre_fec?;
-        let PreFec { ratio, at, lane, .. } = self.pre_fec?;
-        let at = Moment::default() + Duration::from_secs(at.into());
-        Some(PreFecBer { ratio, limit, at, stale: self.is_pre_fec_stale(), lane })
+        let PreFec { ratio, at, over_at, lane, .. } = self.pre_fec?;
+        let moment = |second: u32| Moment::default() + Duration::from_secs(second.into());
+        let (at, over_at) = (moment(at), over_at.map(moment));
+        Some(PreFecBer { ratio, limit, at, stale: self.is_pre_fec_stale(), lane, over_at })
     }
 }
 
@@ -397,6 +401,32 @@ fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pre_fec_ratio_near_its_limit_is_held() {
+        let limit = 1e-5;
+        let minute = |minute: u64| Moment::default() + Duration::from_secs(60 * minute);
+        // The minutes in which it exceeds its limit, for these ratios in multiples of the limit by the minute.
+        let over = |ratios: &dyn Fn(u64) -> f32, minutes: u64| {
+            let mut known = None;
+            let is_over = (0..minutes).filter(|&at| {
+                let (bits, lane) = (1e14, None);
+                let found =
+                    RawErrors { errors: bits * limit * ratios(at), bits, at: minute(at), lane };
+                known = Some(PreFec::new(&found, limit, known));
+                known.is_some_and(|known| known.over_at.is_some())
+            });
+            is_over.collect::<Vec<u64>>()
+        };
+        // For 7 hours it is above and below it in turn.
+        let hovers = over(&|at| if at / 5 % 2 == 0 { 1.1 } else { 0.9 }, 420);
+        assert_eq!(hovers, (0..420).collect::<Vec<_>>());
+        // It is clearly below; and not much, but for long.
+        assert_eq!(over(&|at| if at < 3 { 1.1 } else { 0.4 }, 60), [0, 1, 2]);
+        let held = over(&|at| if at < 3 { 1.1 } else { 0.9 }, 420).len() as u64;
+        assert_eq!(held, 2 + RAISED_FOR.as_secs() / 60 + 1);
+        assert_eq!(over(&|_| 0.9, 60), []);
+    }
 
     /// Whether a port has too many corrupt packets after readings every 15 s that add so many to RcvErrors.
     fn exceeds(errors: &[u64]) -> bool {

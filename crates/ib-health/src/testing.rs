@@ -82,6 +82,7 @@ pub fn over(errors: u32) -> BitErrors {
         windows,
         bits_per_second: 1e11,
         limit: 1e-12,
+        raised_before: None,
         pre_fec: None,
     }
 }

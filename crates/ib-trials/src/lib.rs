@@ -8,6 +8,7 @@ pub mod optimum;
 mod plot;
 pub mod rates;
 mod readings;
+pub mod repeated_flaps;
 pub mod report;
 pub mod rules;
 pub mod run;

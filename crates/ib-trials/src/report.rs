@@ -2,6 +2,7 @@
 
 mod comparisons;
 mod faults;
+mod repeated_flaps;
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -229,6 +230,7 @@ impl Report<'_> {
             .collect();
         let parts = [
             ("{date}", self.date.clone()),
+            ("{repeated-flaps}", repeated_flaps::section(*seed)),
             ("{cables}", number(*cables as f64)),
             ("{days}", days.to_string()),
             ("{cable-days}", number(tally.cable_days())),

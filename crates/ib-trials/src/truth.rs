@@ -4,6 +4,7 @@
 //! `docs/verdicts-and-alerts.md`. Everything else is a false alarm.
 
 use crate::rates::Event;
+use crate::schedule::DAY;
 
 /// A verdict improves 5 minutes after its reason is gone; and some sweeps until a loss is classified.
 const HOLD: f64 = 300.0;
@@ -18,6 +19,10 @@ const PERIODS: f64 = 2.0 * 720.0;
 /// One flap counts for an hour, three for 12 hours.
 const ONE_FLAP: f64 = 3600.0;
 const FLAPS: (usize, f64) = (3, 12.0 * 3600.0);
+
+/// Three days with flaps count for fourteen; a day begins with a flap, and has 12 hours.
+const FLAP_DAYS: (usize, f64) = (3, 14.0 * DAY);
+const FLAP_DAY: f64 = 12.0 * 3600.0;
 
 /// A link that is down for longer is bad.
 pub const DOWN_FOR_GOOD: f64 = 300.0;
@@ -80,6 +85,17 @@ impl Truth {
         {
             self.allow_bad(third + FLAPS.1 + slack);
         }
+        let mut days: Vec<f64> = Vec::new();
+        for &flap in flaps {
+            if days.last().is_none_or(|day| flap - day >= FLAP_DAY) {
+                days.push(flap);
+            }
+        }
+        if let Some(&third) = days.len().checked_sub(FLAP_DAYS.0).and_then(|nth| days.get(nth))
+            && at - third <= FLAP_DAYS.1 + slack
+        {
+            self.allow_watch(third + FLAP_DAYS.1 + FLAP_DAY + slack);
+        }
     }
 
     /// It carries no traffic although both nodes are on, since a while; its lanes are trained or not.
@@ -115,5 +131,8 @@ mod tests {
         assert!(truth.bad_until < 1.0 && truth.watch_until > 13_600.0);
         truth.on_flap(&[0.0, 10_000.0, 20_000.0], 20_000.0, 60.0);
         assert!((43_200.0..45_000.0).contains(&truth.bad_until));
+        let mut truth = Truth::default();
+        truth.on_flap(&[0.0, 100.0, 90_000.0, 200_000.0], 200_000.0, 60.0);
+        assert!(truth.bad_until < 1.0 && (14.0 * DAY..14.6 * DAY).contains(&truth.watch_until));
     }
 }

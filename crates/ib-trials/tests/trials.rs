@@ -4,10 +4,16 @@
 use std::fs;
 use std::path::Path;
 
+use ib_health::{LimitTable, LinkEvaluator, Reason, Verdict};
+use ib_sim::rng::Rng;
+use ib_trials::actions::Action;
+use ib_trials::cell::Cell;
+use ib_trials::devices::GENERATIONS;
 use ib_trials::report::Report;
 use ib_trials::run::{RunError, Settings, run};
 use ib_trials::score::Tally;
 use ib_trials::trials::KINDS;
+use ib_trials::world::World;
 
 fn settings() -> Settings {
     Settings {
@@ -93,4 +99,38 @@ fn defects_fit_the_evaluator() {
         defects += 1;
     }
     assert!(defects >= 3);
+}
+
+/// A link that is down for three seconds once a day, and one that does it four times in one night.
+#[test]
+fn link_that_flaps_each_day_is_found_on_the_third() {
+    const HOUR: f64 = 3600.0;
+    let mut rng = Rng::keyed(7, &[3]);
+    let cell = Cell::new(&mut rng, Some(GENERATIONS[0]), false);
+    let mut world = World::new(cell, rng, 60.0);
+    let (daily, nightly) = (12, 20);
+    let hours = [8.0, 31.0, 56.0].map(|hour| (daily, hour));
+    for (cable, hour) in hours.into_iter().chain([22.0, 23.5, 25.0, 27.0].map(|it| (nightly, it))) {
+        let down = Action::LinkDown { cable, seconds: 3.0, counted: [true; 2] };
+        world.at(hour * HOUR, down);
+    }
+    let mut evaluator = LinkEvaluator::new(LimitTable::default());
+    let mut found: Vec<(usize, Option<Verdict>, f64)> = Vec::new();
+    let mut now = 0.0;
+    while now < 58.0 * HOUR {
+        now += 60.0;
+        world.advance(now);
+        let snapshot = world.sweep(now);
+        let (_, assessment) = evaluator.evaluate(snapshot);
+        for link in &assessment.links {
+            let (cable, _) = world.cell.ports[link.link.0.0 as usize].cable.unwrap();
+            let weight = link.reasons.weight(Reason::RepeatedFlaps);
+            if weight.is_some() && found.iter().all(|(known, ..)| *known != cable) {
+                found.push((cable, weight, now));
+            }
+        }
+    }
+    let [(cable, weight, at)] = found[..] else { panic!("{found:?}") };
+    assert_eq!((cable, weight), (daily, Some(Verdict::Watch)));
+    assert!((56.0 * HOUR..56.1 * HOUR).contains(&at), "{at}");
 }

@@ -1,5 +1,7 @@
 //! Ratios that are far over, at, and below a limit.
 
+mod hovering;
+
 use super::*;
 use ib_mad::Moment;
 use ib_mad::rate::{Width, bytes_per_second};

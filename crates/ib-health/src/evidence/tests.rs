@@ -57,6 +57,15 @@ fn bit_errors_name_the_receiving_port() {
         assessment.ports[leaf.0 as usize].bit_errors = errors;
     });
     assert!(text.ends_with(": 9,432 symbol errors in 12m (1,432 without bursts)"), "{text}");
+    let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
+        let before = Some(Duration::from_millis(2_400_700));
+        let errors = BitErrors { level: BitErrorLevel::Raised, raised_before: before, ..over(720) };
+        assessment.ports[leaf.0 as usize].bit_errors = errors;
+    });
+    assert!(
+        text.ends_with("720 symbol errors in 12m; 40m ago it was above half of the limit"),
+        "{text}"
+    );
     // Too few to name a ratio.
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
         let errors = BitErrors { bits_per_second: 1e9, ..over(1) };
@@ -280,8 +289,14 @@ fn unknown_reasons_say_why() {
             let found = &mut assessment.ports[leaf.0 as usize];
             found.counters = saturated(Counter::FecCorrectedSymbols, true);
             let at = snapshot.ended.before(Duration::from_secs(600));
-            found.bit_errors.pre_fec =
-                Some(PreFecBer { ratio: 2e-5, limit: 1e-5, at, stale: true, lane: None });
+            found.bit_errors.pre_fec = Some(PreFecBer {
+                ratio: 2e-5,
+                limit: 1e-5,
+                at,
+                stale: true,
+                lane: None,
+                over_at: None,
+            });
         })
     };
     assert_eq!(
