@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
-use crate::monitor::{keys_in, maintenance_in, names_in};
+use crate::monitor::{drained_hosts_in, keys_in, maintenance_in, names_in};
 use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
@@ -137,6 +137,11 @@ pub fn inspect_site_file(
             keys_in(kind, path).map(|file| (file.keys.len(), file.warnings))
         }
         SiteFileKind::Maintenance => maintenance_in(path).map(|it| (it.len(), Vec::new())),
+        // The program that writes it may not have done so yet: `serve` starts without it.
+        SiteFileKind::DrainedHosts => Ok(match drained_hosts_in(path) {
+            Ok(hosts) => (hosts.len(), Vec::new()),
+            Err(error) => (0, error.lines().to_vec()),
+        }),
     }
 }
 

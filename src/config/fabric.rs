@@ -68,6 +68,8 @@ pub struct FabricSettings {
     pub limits: LimitTable,
     /// The file with maintenance windows.
     pub maintenance_file: Option<PathBuf>,
+    /// The file with drained hosts.
+    pub drained_hosts_file: Option<PathBuf>,
 }
 
 impl FabricSettings {
@@ -177,6 +179,7 @@ impl FabricOptions {
             details,
             limits: health.limit_table(),
             maintenance_file: health.maintenance_file,
+            drained_hosts_file: health.drained_hosts_file,
             fec: self.fec.unwrap_or(true),
             registers: reads_registers.then(|| RegisterIntervals {
                 physical: seconds_or(self.physical_interval, 60),

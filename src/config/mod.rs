@@ -191,6 +191,7 @@ fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
             (SiteFileKind::MKey, fabric.m_key_file.clone()),
             (SiteFileKind::VsKey, fabric.vs_key_file.clone()),
             (SiteFileKind::Maintenance, fabric.maintenance_file.clone()),
+            (SiteFileKind::DrainedHosts, fabric.drained_hosts_file.clone()),
         ]
     };
     let files = fabrics.iter().flat_map(files).filter_map(|(kind, path)| Some((kind, path?)));

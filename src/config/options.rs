@@ -275,9 +275,15 @@ section! {
     HealthOptions {
         /// File with planned maintenance
         ///
-        /// A YAML list of nodes and ports with start and end times. Between these times, link downs
+        /// A YAML list of nodes, patterns of nodes (host-7*) and ports with start and end times. Between these times, link downs
         /// count as expected, and the verdict of the links is unknown. The exporter reloads the file when it changes.
         maintenance_file: PathBuf = "health.maintenance-file" FILE,
+        /// File with drained hosts
+        ///
+        /// A host, node or Slurm host list such as gpu[001-004,7] per line, which a scheduler or a script writes: they
+        /// are in maintenance with their links. The exporter reloads the file when it changes. While it is missing or
+        /// invalid, the hosts that it had stay in maintenance.
+        drained_hosts_file: PathBuf = "health.drained-hosts-file" FILE,
         /// Certainty that a bit error ratio is above its limit [default: high]
         ///
         /// Required before a link is called bad. "medium" finds bad links sooner, with more false alarms: see docs/trust.md.

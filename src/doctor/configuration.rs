@@ -91,6 +91,7 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
         SiteFileKind::MKey => "--fabric.m-key-file",
         SiteFileKind::VsKey => "--fabric.vs-key-file",
         SiteFileKind::Maintenance => "--health.maintenance-file",
+        SiteFileKind::DrainedHosts => "--health.drained-hosts-file",
     };
     let shown = path.display();
     let read = inspect_site_file(kind, path)

@@ -191,7 +191,7 @@ families! {
         "Log lines that were dropped because the reader of standard error was slow or stopped, or because writing failed. Sweeps and scrapes do not wait for it."
         => |_, out| out.value(log::dropped_lines());
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
-        "Unix time of the latest successful read of a site file. Label file: maintenance (read at each sweep), node_name_map, m_key or vs_key (at each discovery). If a read fails, the previous content stays in use."
+        "Unix time of the latest successful read of a site file. Label file: maintenance or drained_hosts (read at each sweep; 0 while drained hosts were never read), node_name_map, m_key or vs_key (at each discovery). If a read fails, the previous content stays in use."
         => |state, out| state.each(out, |it, out| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             out.label("file", kind.label()).float_if_known(read);
         });

@@ -8,11 +8,13 @@
 //! until it can be opened again.
 
 mod discovery_scheduler;
+mod drained_hosts;
 pub mod host;
 pub mod replica;
 mod report;
 mod site_files;
 
+pub use drained_hosts::drained_hosts_in;
 pub use site_files::{KeyFile, keys_in, maintenance_in, names_in};
 
 use std::convert::Infallible;

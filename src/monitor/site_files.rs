@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fabric_observation::SiteFileKind;
 use ib_fabric::collect::unresponsive::UnresponsiveNeighbors;
 use ib_fabric::names::NodeNameMap;
-use ib_health::settings::{MaintenanceWindow, NodeSelector};
+use ib_health::settings::{DrainedHosts, MaintenanceWindow, NodeSelector};
 use ib_mad::m_key::MKeys;
 use ib_mad::{Moment, PortNumber};
 use serde::Deserialize;
@@ -22,6 +22,7 @@ use site_config::file::{self, READ_TIMEOUT};
 use site_config::yaml::{self, Diagnostic};
 
 use super::Monitor;
+use super::drained_hosts::drained_hosts_in;
 use crate::config::FabricSettings;
 
 pub(super) struct SiteFiles {
@@ -29,6 +30,7 @@ pub(super) struct SiteFiles {
     keys: Option<SiteFile<KeyFile>>,
     vs_keys: Option<SiteFile<KeyFile>>,
     pub(super) maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
+    pub(super) drained: Option<SiteFile<DrainedHosts>>,
 }
 
 impl SiteFiles {
@@ -46,6 +48,11 @@ impl SiteFiles {
                 SiteFileKind::Maintenance,
                 maintenance.as_deref(),
                 maintenance_in,
+            )?,
+            drained: SiteFile::open_or_default(
+                SiteFileKind::DrainedHosts,
+                settings.drained_hosts_file.as_deref(),
+                drained_hosts_in,
             )?,
         })
     }
@@ -83,12 +90,16 @@ impl Monitor {
         if let Some(windows) = refresh(&self.settings.name, &mut self.files.maintenance) {
             self.evaluator.maintenance = windows;
         }
-        let SiteFiles { names, keys, vs_keys, maintenance } = &self.files;
+        if let Some(drained) = refresh(&self.settings.name, &mut self.files.drained) {
+            self.evaluator.set_drained(drained);
+        }
+        let SiteFiles { names, keys, vs_keys, maintenance, drained } = &self.files;
         self.stats.site_files = [
             names.as_ref().map(|file| file.read_at),
             keys.as_ref().map(|file| file.read_at),
             vs_keys.as_ref().map(|file| file.read_at),
             maintenance.as_ref().map(|file| file.read_at),
+            drained.as_ref().map(|file| file.read_at),
         ];
     }
 }
@@ -122,7 +133,7 @@ pub(super) struct SiteFile<T> {
     /// When the check that is in progress began.
     requested: Option<Instant>,
     hangs: bool,
-    /// When the file was last checked and valid, in seconds since 1970.
+    /// When the file was last checked and valid, in seconds since 1970; 0 if it never was.
     pub(super) read_at: f64,
 }
 
@@ -144,6 +155,39 @@ impl<T: Send + 'static> SiteFile<T> {
         read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
     ) -> Result<Option<Self>, ConfigError> {
         let Some(path) = path else { return Ok(None) };
+        let (mut file, content) = Self::begin(kind, path, read)?;
+        file.first = Some(content?);
+        Ok(Some(file))
+    }
+
+    /// The same for a file that a program writes, which may not have done so yet: if it is missing or invalid, that is
+    /// logged, and it counts as empty until it is valid.
+    pub(super) fn open_or_default(
+        kind: SiteFileKind,
+        path: Option<&Path>,
+        read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
+    ) -> Result<Option<Self>, ConfigError>
+    where
+        T: Default,
+    {
+        let Some(path) = path else { return Ok(None) };
+        let (mut file, content) = Self::begin(kind, path, read)?;
+        file.first = Some(content.unwrap_or_else(|error| {
+            for line in error.lines() {
+                tracing::warn!("{line}; empty until it is valid");
+            }
+            file.read_at = 0.0;
+            T::default()
+        }));
+        Ok(Some(file))
+    }
+
+    /// Reads a file for the first time. Fails if it is not read in time.
+    fn begin(
+        kind: SiteFileKind,
+        path: &Path,
+        read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
+    ) -> Result<(Self, Result<T, ConfigError>), ConfigError> {
         let beside = (kind == SiteFileKind::MKey).then(|| path.with_file_name(NEIGHBORS));
         let (own, mut known, mut is_valid) = (path.to_owned(), None, false);
         let mut check: Check<T> = Box::new(move || {
@@ -158,18 +202,21 @@ impl<T: Send + 'static> SiteFile<T> {
             (is_valid, Some(content))
         });
         let first = move || (check().1, check);
-        let (content, check) = file::with_timeout(READ_TIMEOUT, first)
-            .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        Ok(Some(SiteFile {
+        let (content, check): (Option<Result<T, ConfigError>>, Check<T>) =
+            file::with_timeout(READ_TIMEOUT, first)
+                .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
+        let unread = || Err(ConfigError::in_file(kind.name(), path, ["it was not read"]));
+        let file = SiteFile {
             kind,
             path: path.to_owned(),
-            first: content.transpose()?,
+            first: None,
             check: Some(check),
             reader: None,
             requested: None,
             hangs: false,
             read_at: unix_now(),
-        }))
+        };
+        Ok((file, content.unwrap_or_else(unread)))
     }
 
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
@@ -404,6 +451,25 @@ mod tests {
         assert!((file.read_at - before).abs() < f64::EPSILON, "it could not be used");
         std::fs::write(&path, "d").unwrap();
         assert_eq!(changed(&mut file).unwrap(), "d");
+    }
+
+    #[test]
+    fn file_that_a_program_writes_may_be_missing_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drained");
+        let open = || SiteFile::open_or_default(SiteFileKind::DrainedHosts, Some(&path), text_in);
+        let mut file = open().unwrap().unwrap();
+        assert!(file.read_at.abs() < f64::EPSILON);
+        assert_eq!(changed(&mut file).unwrap(), "", "empty");
+        std::fs::write(&path, "gpu1").unwrap();
+        assert_eq!(changed(&mut file).unwrap(), "gpu1");
+        assert!(file.read_at > 0.0);
+        std::fs::write(&path, "wrong").unwrap();
+        assert!(changed(&mut file).is_err(), "the caller keeps what it has");
+        assert!(
+            SiteFile::open_or_default(SiteFileKind::DrainedHosts, None, text_in).unwrap().is_none()
+        );
+        assert_eq!(changed(&mut open().unwrap().unwrap()).unwrap(), "", "damaged at the start");
     }
 
     #[test]

@@ -68,9 +68,11 @@ impl AllowedPaths {
         read.push(settings.procfs.clone());
         // Files that are reloaded, and may have been replaced by then.
         let files = settings.fabrics.iter().flat_map(|fabric| {
-            let FabricSettings { node_name_map, m_key_file, vs_key_file, maintenance_file, .. } =
-                fabric;
-            [node_name_map, m_key_file, vs_key_file, maintenance_file].into_iter().flatten()
+            let FabricSettings { node_name_map, m_key_file, vs_key_file, .. } = fabric;
+            let FabricSettings { maintenance_file, drained_hosts_file, .. } = fabric;
+            [node_name_map, m_key_file, vs_key_file, maintenance_file, drained_hosts_file]
+                .into_iter()
+                .flatten()
         });
         let files: Vec<PathBuf> = files.chain(web).cloned().collect();
         read.extend(

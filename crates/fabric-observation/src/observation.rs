@@ -84,6 +84,7 @@ labeled_enum! {
         MKey, "m_key", "The M_Keys of ports.";
         VsKey, "vs_key", "The VSKeys of devices.";
         Maintenance, "maintenance", "Maintenance windows.";
+        DrainedHosts, "drained_hosts", "The hosts that a scheduler has drained.";
     }
 }
 
@@ -95,6 +96,7 @@ impl SiteFileKind {
             SiteFileKind::MKey => "M_Key file",
             SiteFileKind::VsKey => "VSKey file",
             SiteFileKind::Maintenance => "maintenance file",
+            SiteFileKind::DrainedHosts => "drained hosts file",
         }
     }
 }

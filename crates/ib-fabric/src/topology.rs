@@ -61,9 +61,14 @@ impl Node {
         shared_name(&self.name, self.identity.guid)
     }
 
+    /// Its name, the one that it may share with other nodes, and that of its host.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [&*self.name, self.shared_name()].into_iter().chain(self.host.as_deref())
+    }
+
     /// Whether it has this name, unique or shared with other nodes, or is in the host of this name.
     pub fn has_name(&self, name: &str) -> bool {
-        self.name == name || self.shared_name() == name || self.host.as_deref() == Some(name)
+        self.names().any(|known| known == name)
     }
 
     /// Whether it has this name or GUID.

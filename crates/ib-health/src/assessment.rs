@@ -1,6 +1,6 @@
 //! What the evaluation of a sweep returns: immutable, beside the snapshot of totals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub struct Assessment {
     pub regions: Vec<Region>,
     /// The nodes that are down, missing or unresponsive, and the beginning of the first sweep that found them so.
     pub nodes_down: BTreeMap<NodeIndex, Moment>,
+    /// The nodes in maintenance: those that the site names, with their hosts, and those all of whose links are.
+    pub in_maintenance: BTreeSet<NodeIndex>,
 }
 
 /// The assessment of a port.

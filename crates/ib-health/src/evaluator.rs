@@ -1,6 +1,6 @@
 //! The evaluation of one fabric: turns each sweep's snapshot into totals and an assessment.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
 use super::recorded::{self, Compared, RecordedErrors, RecordedFlaps};
 use super::replica::ReplicaTotals;
-use super::settings::MaintenanceWindow;
+use super::settings::{DrainedHosts, MaintenanceWindow};
 use super::totals::{self, PortTotals, TotalsSeed};
 use super::upstream::{KnownOrigins, UpstreamSearch};
 
@@ -32,6 +32,9 @@ use super::upstream::{KnownOrigins, UpstreamSearch};
 pub struct LinkEvaluator {
     /// The active and future maintenance windows.
     pub maintenance: Vec<MaintenanceWindow>,
+    drained: DrainedHosts,
+    /// Its nodes of the fabric.
+    drained_nodes: Vec<NodeIndex>,
     /// Totals of an earlier run, with which ports start that are first seen from now on.
     pub seed: TotalsSeed,
     /// The errors of links in an earlier run, which the first sweep continues.
@@ -61,10 +64,17 @@ impl LinkEvaluator {
         LinkEvaluator { limits, ..LinkEvaluator::default() }
     }
 
+    /// Sets the hosts that are drained, which are in maintenance.
+    pub fn set_drained(&mut self, drained: DrainedHosts) {
+        self.drained = drained;
+        self.drained_nodes = self.drained.nodes(&self.fabric).collect();
+    }
+
     /// Evaluates a sweep: returns the snapshot with totals in place of its raw readings, and the assessment.
     pub fn evaluate(&mut self, snapshot: Snapshot<Raw>) -> (Snapshot, Assessment) {
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
             self.move_to_fabric(&snapshot.fabric, snapshot.began, &snapshot.anchor);
+            self.drained_nodes = self.drained.nodes(&self.fabric).collect();
         }
         self.changed.clear();
         let fabric = Arc::clone(&self.fabric);
@@ -123,7 +133,7 @@ impl LinkEvaluator {
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
             return;
         }
-        let maintenance = self.ports_in_maintenance(&snapshot.anchor, at);
+        let maintenance = self.in_maintenance(&snapshot.anchor, at).ports;
         let mut links = std::mem::take(&mut self.links);
         for index in changed {
             let Some((link, tracker)) = links.get_mut(index) else { continue };
@@ -279,7 +289,7 @@ impl LinkEvaluator {
     }
 
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {
-        let maintenance = self.ports_in_maintenance(&snapshot.anchor, snapshot.ended);
+        let maintenance = self.in_maintenance(&snapshot.anchor, snapshot.ended);
         let fabric = &snapshot.fabric;
         let mut origins = KnownOrigins::default();
         let mut links = std::mem::take(&mut self.links);
@@ -287,7 +297,7 @@ impl LinkEvaluator {
         assessment.links = Vec::with_capacity(links.len());
         for (nth, (link, tracker)) in links.iter_mut().enumerate() {
             let ends = [link.0, link.1];
-            let sample = self.sample(snapshot, *link, &maintenance);
+            let sample = self.sample(snapshot, *link, &maintenance.ports);
             if tracker.history.update(&sample) {
                 tracker.on_trained();
                 for port in ends {
@@ -303,7 +313,7 @@ impl LinkEvaluator {
             tracker.update_modules(modules, snapshot.ended);
             let input = LinkInput {
                 expected: peers.expected_rate(snapshot, nth, *link),
-                ..self.input(snapshot, assessment, *link, &maintenance)
+                ..self.input(snapshot, assessment, *link, &maintenance.ports)
             };
             let up = match sample.up {
                 Some(_) => tracker.history.up().0,
@@ -318,6 +328,7 @@ impl LinkEvaluator {
             });
         }
         self.links = links;
+        assessment.in_maintenance = maintenance.all_nodes(fabric);
     }
 
     fn sample(
@@ -391,11 +402,47 @@ impl LinkEvaluator {
         }
     }
 
-    /// The ports in a maintenance window that is active at a moment.
-    fn ports_in_maintenance(&self, anchor: &Anchor, at: Moment) -> HashSet<PortIndex> {
+    /// What is in maintenance at a moment.
+    fn in_maintenance(&self, anchor: &Anchor, at: Moment) -> InMaintenance {
         let now = anchor.wall_of(at);
-        let active = self.maintenance.iter().filter(|window| window.is_active(now));
-        active.flat_map(|window| window.ports(&self.fabric)).collect()
+        let mut found = InMaintenance::default();
+        for window in self.maintenance.iter().filter(|window| window.is_active(now)) {
+            found.ports.extend(window.ports(&self.fabric));
+            if window.port.is_none() {
+                found.nodes.extend(window.nodes(&self.fabric));
+            }
+        }
+        found.nodes.extend(&self.drained_nodes);
+        let of_drained = self.drained_nodes.iter().flat_map(|node| self.fabric.ports_of(*node));
+        found.ports.extend(of_drained);
+        found
+    }
+}
+
+/// What a site says to be in maintenance.
+#[derive(Default)]
+struct InMaintenance {
+    nodes: BTreeSet<NodeIndex>,
+    ports: HashSet<PortIndex>,
+}
+
+impl InMaintenance {
+    /// The nodes, with those all of whose links are in maintenance: such as the hosts of a switch.
+    fn all_nodes(self, fabric: &Fabric) -> BTreeSet<NodeIndex> {
+        let InMaintenance { mut nodes, ports } = self;
+        if ports.is_empty() {
+            return nodes;
+        }
+        let mut all: HashMap<NodeIndex, bool> = HashMap::new();
+        for link in fabric.links() {
+            let ends = [link.0, link.1];
+            let is_in = ends.iter().any(|port| ports.contains(port));
+            for port in ends {
+                *all.entry(fabric.port(port).node).or_insert(true) &= is_in;
+            }
+        }
+        nodes.extend(all.into_iter().filter(|(_, all)| *all).map(|(node, _)| node));
+        nodes
     }
 }
 

@@ -1,26 +1,38 @@
-//! The maintenance windows of a site.
+//! The maintenance windows of a site, and the hosts that its scheduler has drained.
 
+mod node_pattern;
+
+use std::collections::HashSet;
 use std::time::SystemTime;
+
+pub use node_pattern::{NamePattern, PatternError, host_list};
 
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 use ib_mad::{Guid, PortNumber};
 
-/// A node by its GUID or name.
+/// Nodes by a GUID, a name or a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSelector {
     /// By its GUID.
     Guid(Guid),
-    /// By its name.
+    /// By its name, or that of its host.
     Name(String),
+    /// By a pattern of these names; or the text of the pattern itself is the name.
+    Pattern(NamePattern, String),
 }
 
 impl NodeSelector {
-    /// A name, unless it has the form of a GUID: `0x` and 16 digits.
+    /// A name, unless it has the form of a GUID, `0x` and 16 digits, or of a pattern.
     pub fn new(text: &str) -> Self {
-        let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 16);
-        match digits.and_then(|digits| digits.parse().ok()) {
-            Some(guid) => NodeSelector::Guid(guid),
-            None => NodeSelector::Name(text.to_owned()),
+        if let Some(guid) = guid(text) {
+            return NodeSelector::Guid(guid);
+        }
+        // A device may have any characters in its name.
+        match NamePattern::parse(text) {
+            Ok(pattern) if pattern.as_name().is_none() => {
+                NodeSelector::Pattern(pattern, text.to_owned())
+            }
+            _ => NodeSelector::Name(text.to_owned()),
         }
     }
 
@@ -29,7 +41,65 @@ impl NodeSelector {
         match self {
             NodeSelector::Guid(guid) => node.identity.guid == *guid,
             NodeSelector::Name(name) => node.has_name(name),
+            NodeSelector::Pattern(pattern, text) => {
+                node.names().any(|name| pattern.matches(name) || name == text)
+            }
         }
+    }
+}
+
+/// The GUID of a text that has its form.
+fn guid(text: &str) -> Option<Guid> {
+    text.strip_prefix("0x").filter(|digits| digits.len() == 16)?.parse().ok()
+}
+
+/// The hosts and nodes that a scheduler has drained. There may be thousands, so names are looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrainedHosts {
+    names: HashSet<String>,
+    guids: HashSet<Guid>,
+    patterns: Vec<NamePattern>,
+}
+
+impl DrainedHosts {
+    /// Adds the hosts of a list: names, GUIDs and patterns, separated by commas.
+    pub fn add(&mut self, list: &str) -> Result<(), PatternError> {
+        for pattern in host_list(list)? {
+            match pattern.as_name() {
+                Some(name) => match guid(name) {
+                    Some(guid) => drop(self.guids.insert(guid)),
+                    None => drop(self.names.insert(name.to_owned())),
+                },
+                None => self.patterns.push(pattern),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many names, GUIDs and patterns it has.
+    pub fn len(&self) -> usize {
+        self.names.len() + self.guids.len() + self.patterns.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many patterns it has: each is compared with each name.
+    pub fn patterns(&self) -> usize {
+        self.patterns.len()
+    }
+
+    /// The nodes that are drained, or whose host is.
+    pub fn nodes<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = NodeIndex> + 'a {
+        let is_listed = |name: &str| {
+            self.names.contains(name) || self.patterns.iter().any(|it| it.matches(name))
+        };
+        fabric.node_indexes().filter(move |&index| {
+            let node = fabric.node(index);
+            self.guids.contains(&node.identity.guid) || node.names().any(is_listed)
+        })
     }
 }
 
@@ -52,11 +122,14 @@ impl MaintenanceWindow {
         self.from.is_none_or(|from| from <= at) && self.until.is_none_or(|until| at < until)
     }
 
+    /// The nodes that it names.
+    pub fn nodes<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = NodeIndex> + 'a {
+        fabric.node_indexes().filter(|&node| self.node.matches(fabric, node))
+    }
+
     /// The ports that it covers.
     pub fn ports<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = PortIndex> + 'a {
-        fabric
-            .node_indexes()
-            .filter(|&node| self.node.matches(fabric, node))
+        self.nodes(fabric)
             .flat_map(|node| fabric.ports_of(node))
             .filter(|&port| self.port.is_none_or(|number| fabric.port(port).number == number))
     }
@@ -96,9 +169,27 @@ mod tests {
         let twins = self::fabric(twins.to_vec(), &[], None);
         let count = |name: &str| window(name, None).ports(&twins).count();
         assert_eq!(["node 9", "node 9#000003", "node 9#00"].map(count), [2, 1, 0]);
+        let count = |name: &str| window(name, None).ports(&fabric).count();
+        assert_eq!(["node*", "node [1-2]", "node [2-9]", "node ?1"].map(count), [5, 5, 1, 0]);
         let window = window("node 2", None);
         let active = [9, 10, 19, 20].map(|seconds| window.is_active(at(seconds)));
         assert_eq!(active, [false, true, true, false]);
         assert!(MaintenanceWindow { from: None, until: None, ..window }.is_active(at(0)));
+    }
+    #[test]
+    fn drained_hosts_are_names_patterns_and_guids() {
+        let fabric =
+            fabric(vec![found(1, NodeKind::Switch, 3), found(2, NodeKind::Ca, 1)], &[], None);
+        let nodes = |list: &str| {
+            let mut drained = DrainedHosts::default();
+            drained.add(list).unwrap();
+            assert!(!drained.is_empty());
+            let guids = drained.nodes(&fabric).map(|node| fabric.node(node).identity.guid.0);
+            (guids.collect::<Vec<_>>(), drained.len())
+        };
+        assert_eq!(nodes("node 2,nobody"), (vec![2], 2));
+        assert_eq!(nodes("node [1-9],node 2"), (vec![1, 2], 2));
+        assert_eq!(nodes("0x0000000000000001"), (vec![1], 1));
+        assert!(DrainedHosts::default().add("node [").is_err());
     }
 }

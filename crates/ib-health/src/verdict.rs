@@ -51,7 +51,7 @@ ib_mad::labeled_enum! {
         Unresponsive, "unresponsive", "A node at one end is missing or does not respond.";
         Disabled, "disabled", "A port of the link was disabled by an administrator.";
         Internal, "internal", "The link is internal to a switch (FNM or router port). It has no cable and is not judged.";
-        Maintenance, "maintenance", "The link is in the maintenance file.";
+        Maintenance, "maintenance", "The link, or a node at one end, is in maintenance.";
     }
 }
 

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
-use ib_health::Reason;
 use ib_mad::Moment;
 use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
@@ -23,7 +22,7 @@ pub(crate) struct DownNode {
     pub behind: Option<NodeIndex>,
     /// How many nodes are behind it.
     pub nodes_behind: usize,
-    /// All of its links are in maintenance.
+    /// See [`Assessment::in_maintenance`](ib_health::Assessment::in_maintenance).
     pub in_maintenance: bool,
 }
 
@@ -72,13 +71,12 @@ impl DownNodes {
         for by in behind.values() {
             *counts.entry(*by).or_default() += 1;
         }
-        let maintenance = in_maintenance(view);
         let node = |index: NodeIndex| DownNode {
             index,
             since: assessment.nodes_down.get(&index).copied(),
             behind: behind.get(&index).copied(),
             nodes_behind: counts.get(&index).copied().unwrap_or(0),
-            in_maintenance: maintenance.get(&index).copied().unwrap_or(false),
+            in_maintenance: assessment.in_maintenance.contains(&index),
         };
         let mut all: Vec<DownNode> = down.into_iter().map(node).collect();
         all.sort_by_cached_key(|it| {
@@ -99,22 +97,6 @@ impl DownNodes {
     pub fn get(&self, node: NodeIndex) -> Option<&DownNode> {
         self.places.get(&node).map(|place| &self.all[*place])
     }
-}
-
-/// For each node that is down, whether all of its links are in maintenance; without links it is not there.
-fn in_maintenance(view: FabricView<'_>) -> HashMap<NodeIndex, bool> {
-    let mut found = HashMap::new();
-    for link in view.links() {
-        let reasons = link.assessment.map(|it| it.reasons);
-        let is_in = reasons.is_some_and(|it| it.weight(Reason::Maintenance).is_some());
-        for port in link.ports() {
-            let node = view.snapshot.fabric.port(port).node;
-            if !view.snapshot.is_up(node) {
-                *found.entry(node).or_insert(true) &= is_in;
-            }
-        }
-    }
-    found
 }
 
 /// Nodes that are down, and the last known cables between them.

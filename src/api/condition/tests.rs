@@ -30,6 +30,11 @@ fn node(observation: &Observation, guid: u64) -> NodeIndex {
 }
 
 /// Nodes that are down since so many seconds before the sweep ended.
+fn in_maintenance(observation: &mut Observation, guids: &[u64]) {
+    let nodes: Vec<_> = guids.iter().map(|guid| node(observation, *guid)).collect();
+    observation.assessment.in_maintenance.extend(nodes);
+}
+
 fn down(observation: &mut Observation, guids: &[u64], seconds: u64) {
     for guid in guids {
         let node = node(observation, *guid);
@@ -72,7 +77,7 @@ fn shown(change: impl FnOnce(&mut Observation)) -> (Verdict, String) {
 fn condition_is_the_worst_of_nodes_and_links() {
     use Verdict::{Bad, Ok, Unknown, Watch};
     type Change<'a> = &'a dyn Fn(&mut Observation);
-    let cases: [(Change<'_>, Verdict, &str); 17] = [
+    let cases: [(Change<'_>, Verdict, &str); 18] = [
         (&|_| (), Ok, "all ok: 2 links, 3 nodes"),
         (&|it| judge(it, [Bad, Watch]), Bad, "1 bad link"),
         (&|it| judge(it, [Watch, Unknown]), Watch, "1 degraded link"),
@@ -104,9 +109,18 @@ fn condition_is_the_worst_of_nodes_and_links() {
             &|it| {
                 down(it, &[1, 2, 3], 900);
                 because(it, Reason::Maintenance);
+                in_maintenance(it, &[1, 2, 3]);
             },
             Unknown,
             "in maintenance: 1 switch down (leaf), 2 HCAs behind it",
+        ),
+        (
+            &|it| {
+                down(it, &[2, 3], 900);
+                in_maintenance(it, &[2]);
+            },
+            Bad,
+            "1 HCA down (host-b)",
         ),
         // What is not judged on purpose does not count.
         (&|it| because(it, Reason::Disabled), Ok, "all ok: 0 links, 3 nodes, 2 links not judged"),

@@ -51,7 +51,7 @@ models! {
         /// Number of nodes behind it.
         #[serde(default)]
         pub nodes_behind: usize,
-        /// Whether all of its links are in maintenance.
+        /// Whether it is in maintenance: by its name or host, or because all of its links are.
         #[serde(default)]
         pub maintenance: bool,
     }

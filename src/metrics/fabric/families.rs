@@ -39,6 +39,7 @@ const ENDS: [[&str; 5]; 2] = [
 pub(super) struct NodeItem<'a> {
     pub snapshot: &'a Snapshot,
     pub node: NodeIndex,
+    pub in_maintenance: bool,
 }
 
 impl<'a> NodeItem<'a> {
@@ -176,6 +177,11 @@ families! {
             samples.value(1);
         };
     NODE_UP => |item, samples| samples.value(item.is_up().into());
+    "infiniband_node_maintenance" Gauge NODE_LABELS
+        "Always 1, of nodes in maintenance: those that the maintenance file or the drained hosts file names, and those all of whose links are in maintenance, such as the hosts of a switch. Absent of all others. Alerts about a node that is down do not fire."
+        => |item, samples| if item.in_maintenance {
+            samples.value(1);
+        };
 }
 
 families! {
@@ -374,7 +380,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
-        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file). Absent for a cause until it first occurs."
+        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the maintenance file or the drained hosts file names the link or a node at its ends). Absent for a cause until it first occurs."
         => |link, samples| {
             for cause in ExpectedCause::ALL {
                 let count = link.assessment.outages.expected[cause as usize];

@@ -142,7 +142,9 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
     let ports = &assessment.ports[..];
     for node in fabric.node_indexes() {
         let guid = fabric.node(node).identity.guid;
-        slices[slice_of(guid)].nodes.push(NodeItem { snapshot, node }, |labels| {
+        let in_maintenance = assessment.in_maintenance.contains(&node);
+        let item = NodeItem { snapshot, node, in_maintenance };
+        slices[slice_of(guid)].nodes.push(item, |labels| {
             labels.push("fabric", name).push("guid", &guid.to_string());
         });
     }

@@ -1,4 +1,5 @@
 mod cleared;
+mod maintenance;
 mod repeated_flaps;
 
 use std::time::{Duration, SystemTime};
