@@ -142,7 +142,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
-            opts="-h --scenario --topology --hosts --speedup --clock --open --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --health.maintenance-file --health.ber-confidence --history.traffic-retention --history.retention --no-history --no-past --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --process.user --process.allow-root --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
+            opts="-h --scenario --topology --hosts --speedup --clock --open --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --health.maintenance-file --health.drained-hosts-file --health.ber-confidence --health.flap-days --health.flap-window --history.traffic-retention --history.retention --no-history --no-past --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --process.user --process.allow-root --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -288,7 +288,19 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --health.drained-hosts-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --health.ber-confidence)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.flap-days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.flap-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -384,7 +396,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__doctor)
-            opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --process.user --process.allow-root --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --color --help"
+            opts="-h --json --offline --path.dev --config.file --fabric.name --fabric.hca --fabric.port --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.drained-hosts-file --health.ber-confidence --health.flap-days --health.flap-window --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.format --process.confine --process.user --process.allow-root --path.sysfs --path.procfs --fabric.interval --host.interval --log.level --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -554,7 +566,19 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --health.drained-hosts-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --health.ber-confidence)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.flap-days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.flap-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2008,7 +2032,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
-            opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.ber-confidence --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --process.user --process.allow-root --path.sysfs --path.procfs --color --help"
+            opts="-h --config.file --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.host-regex --fabric.totals-from --fabric.totals-password-file --fabric.totals-ca-file --fabric.totals-cert-file --fabric.totals-key-file --fabric.m-key-file --fabric.vs-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.registers --no-fabric.registers --fabric.physical-interval --fabric.lanes --fabric.module-interval --fabric.environment-interval --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.modules --host.cm-counters --collector.fabric --no-collector.fabric --collector.host --no-collector.host --health.maintenance-file --health.drained-hosts-file --health.ber-confidence --health.flap-days --health.flap-window --history.file --history.size --history.traffic-retention --history.retention --web.listen-address --web.telemetry-path --web.profile --web.allowed-hosts --web.external-url --web.grafana-url --web.config.file --web.systemd-socket --log.level --log.format --process.confine --process.user --process.allow-root --path.sysfs --path.procfs --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2182,7 +2206,19 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --health.drained-hosts-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --health.ber-confidence)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.flap-days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --health.flap-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -89,7 +89,10 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.cm-counters -d 'Read connection manager counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.maintenance-file -d 'File with planned maintenance' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.drained-hosts-file -d 'File with drained hosts' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.ber-confidence -d 'Certainty that a bit error ratio is above its limit [default: high]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.flap-days -d 'Days with flaps until a link is degraded [default: 3]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.flap-window -d 'Time in which these days count [default: 14d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.file -d 'Record each sweep in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.size -d 'Size limit of that file [default: 1GiB]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
@@ -440,7 +443,10 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.cm-counters -d 'Read connection manager counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.maintenance-file -d 'File with planned maintenance' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.drained-hosts-file -d 'File with drained hosts' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.ber-confidence -d 'Certainty that a bit error ratio is above its limit [default: high]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.flap-days -d 'Days with flaps until a link is degraded [default: 3]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.flap-window -d 'Time in which these days count [default: 14d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.file -d 'Record each sweep in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.size -d 'Size limit of that file [default: 1GiB]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
@@ -704,7 +710,10 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.capture -d 'Record all MADs in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.maintenance-file -d 'File with planned maintenance' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.drained-hosts-file -d 'File with drained hosts' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.ber-confidence -d 'Certainty that a bit error ratio is above its limit [default: high]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.flap-days -d 'Days with flaps until a link is degraded [default: 3]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l health.flap-window -d 'Time in which these days count [default: 14d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.traffic-retention -d 'Retention of traffic per sweep [default: 24h]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
