@@ -97,6 +97,10 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
     let read = inspect_site_file(kind, path)
         .map(|(entries, warnings)| (format!("{shown} is valid; entries: {entries}"), warnings));
     check_file(what, read, format!("ls -l {shown}; edit it, or remove {what}"), |warning| {
+        if kind == SiteFileKind::DrainedHosts {
+            let expected = "hosts or Slurm host lists, one per line; until then no host is drained";
+            return warning.expected(expected).fix(format!("ls -l {shown}; run what writes it"));
+        }
         warning
             .expected(
                 "readable for owner and group only; for several M_Keys also OpenSM's file \"neighbors\" \

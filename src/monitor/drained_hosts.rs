@@ -72,9 +72,12 @@ mod tests {
         assert!(problems[0].starts_with("line 2: \"gpu[1-\" is not a name"), "{problems:?}");
         let problems = parse(&"]\n".repeat(100)).unwrap_err();
         assert_eq!((problems.len(), &*problems[5]), (6, "and 95 more invalid lines"));
-        let many: String = (0..2000).map(|host| format!("gpu{host}-*\n")).collect();
+        let lines = |count: u32, line: &dyn Fn(u32) -> String| {
+            (0..count).map(line).collect::<Vec<_>>().join("\n")
+        };
+        let many = lines(2000, &|host| format!("gpu{host}-*"));
         assert_eq!(parse(&many).unwrap_err(), ["line 1001: more than 1000 patterns"]);
-        let names: String = (0..50_000).map(|host| format!("gpu{host}\n")).collect();
+        let names = lines(50_000, &|host| format!("gpu{host}"));
         assert_eq!(parse(&names).unwrap().len(), 50_000);
     }
 

@@ -9,7 +9,7 @@ use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::BerWindow;
 use ib_health::outage::FlapDayLimit;
-use ib_health::recorded::RecordedFlaps;
+use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 use ib_health::{LinkAssessment, Reason, Verdict};
 use ib_mad::Counter;
@@ -235,9 +235,10 @@ timeline:
     let fabric = simulated.observation().fabric.clone();
     let within = FlapDayLimit::default().within;
     let flaps = recorder.flaps(&fabric, wall(minutes(5)), within);
-    let recorded = flaps.keys().map(ToString::to_string).collect();
+    let with_flaps = flaps.keys().map(ToString::to_string).collect();
     assert!(recorder.flaps("another", wall(minutes(5)), within).is_empty());
-    simulated.restart(|monitor| monitor.restore(TotalsSeed::new(), Default::default(), flaps));
+    let (totals, errors) = (TotalsSeed::new(), RecordedErrors::default());
+    simulated.restart(|monitor| monitor.restore(totals, errors, flaps));
     simulated.run_for(Duration::from_secs(5));
     let observation = simulated.observation();
     let fabric = &observation.snapshot.as_ref().unwrap().fabric;
@@ -247,7 +248,7 @@ timeline:
         assert_eq!(found.verdict, Verdict::Watch);
         fabric.link_id(found.link.0).unwrap().to_string()
     });
-    [recorded, degraded.collect()]
+    [with_flaps, degraded.collect()]
 }
 
 #[test]

@@ -25,6 +25,24 @@ fn unusable_files_are_findings() {
     assert_eq!(found.troubles(), ["configuration: --config.file"], "the rest is checked");
     assert_eq!(found.code, 6);
 
+    // A program writes it, and may not have done so yet.
+    let drained = patient.path("drained").display().to_string();
+    let flag = format!("--health.drained-hosts-file={drained}");
+    let what = "--health.drained-hosts-file";
+    for (text, says) in [(None, "No such file"), (Some("gpu[1-4]\ngpu[8-\n"), "line 2: \"gpu[8-\"")]
+    {
+        let _ = text.map(|text| file("drained", text));
+        let found = patient.report(&[&flag]);
+        let all =
+            found.of_subject("configuration").into_iter().filter(|it| it.text("what") == what);
+        let warned = all.filter(|it| it.text("level") == "warn").collect::<Vec<_>>();
+        assert_eq!(warned.len(), 1, "{:#}", found.json);
+        warned[0].says("warn", says, "run what writes it");
+    }
+    file("drained", "gpu[001-004,7]\n");
+    let found = patient.report(&[&flag]);
+    found.one("configuration", what).says("ok", "entries: 1", "");
+
     let (names, work) = (file("names", "no guid here\n"), file("work.yml", "- {nod: x}\n"));
     let flags = [
         &*format!("--fabric.node-name-map={names}"),

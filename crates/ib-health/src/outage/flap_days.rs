@@ -83,7 +83,9 @@ impl FlapDays {
     pub fn restore(&mut self, flaps: &[SystemTime], anchor: &Anchor) {
         let mut flaps: Vec<Second> = flaps.iter().map(|at| Second::of(*at, anchor)).collect();
         flaps.sort_unstable();
-        flaps.into_iter().for_each(|at| self.push(at));
+        for at in flaps {
+            self.push(at);
+        }
     }
 
     /// Adds a flap, which ended after those that are known.
@@ -135,7 +137,9 @@ mod tests {
     /// The days with flaps 100 hours after the last of these hours.
     fn days(hours: &[u64]) -> Option<u8> {
         let mut known = FlapDays::default();
-        hours.iter().for_each(|at| known.add(hour(*at)));
+        for at in hours {
+            known.add(hour(*at));
+        }
         let now = hour(hours.last().unwrap_or(&0) + 100);
         known.repeated(FlapDayLimit::default(), now).map(|found| found.days)
     }

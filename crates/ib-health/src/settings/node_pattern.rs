@@ -98,14 +98,14 @@ fn parts(pattern: &str) -> Result<Vec<Part>, String> {
 /// `001-004,7`.
 fn numbers(list: &str) -> Result<Vec<NumberRange>, String> {
     let range = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (from, to) = text.split_once('-').unwrap_or((text, text));
         let number = |digits: &str| {
             let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
             digits.parse::<u64>().ok().filter(|_| is_number)
         };
-        match (number(first), number(last)) {
-            (Some(from), Some(to)) if from <= to => {
-                Ok(NumberRange { first: from, last: to, digits: first.len() })
+        match (number(from), number(to)) {
+            (Some(first), Some(end)) if first <= end => {
+                Ok(NumberRange { first, last: end, digits: from.len() })
             }
             (Some(_), Some(_)) => Err(format!("{text} ends before it begins")),
             _ => Err(format!("{text:?} is not a number or a range such as 001-004")),

@@ -27,10 +27,10 @@ impl Random {
 }
 
 /// The levels for a link with this ratio, in multiples of its limit, by the minute.
-fn levels(speed: Speed, seed: u64, minutes: u32, ratio: impl Fn(f64) -> f64) -> Vec<BitErrors> {
+fn levels(speed: Speed, link: u64, minutes: u32, ratio: impl Fn(f64) -> f64) -> Vec<BitErrors> {
     let bits = bytes_per_second(Width::X4, speed) as f32 * 8.0;
     let limit = LimitTable::default().limits(speed, None).symbol;
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random(link.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let errors: Vec<u64> = (0..=minutes * 4)
         .map(|sweep| {
             let mean = f64::from(bits * limit) * 15.0 * ratio(f64::from(sweep) / 4.0);
@@ -73,7 +73,7 @@ fn ratio_near_its_limit_does_not_change_the_verdict_again_and_again() {
             // It wanders by a tenth in each hour.
             let ratio = |minute: f64| times + 0.1 * (minute / 60.0 * std::f64::consts::TAU).sin();
             let changes =
-                (0..LINKS).map(|seed| changes(&verdicts(&levels(speed, seed, 600, ratio))));
+                (0..LINKS).map(|link| changes(&verdicts(&levels(speed, link, 600, ratio))));
             let changes: Vec<usize> = changes.collect();
             // Without the hold, a quarter of the links change 7 to 16 times at 0.9 to 1.1 at NDR.
             let more = changes.iter().filter(|&&count| count > 2).count();
@@ -83,17 +83,17 @@ fn ratio_near_its_limit_does_not_change_the_verdict_again_and_again() {
 }
 
 /// Minutes until a link is ok for good after it had errors at this ratio for some hours, and then at another one.
-fn recovery(speed: Speed, seed: u64, [before, after]: [f64; 2], lasts: f64) -> Option<u32> {
-    const BEGAN: f64 = 150.0;
+fn recovery(speed: Speed, link: u64, [before, after]: [f64; 2], lasts: u32) -> Option<u32> {
+    const BEGAN: u32 = 150;
     let ratio = |minute: f64| match minute {
-        _ if minute < BEGAN => 0.0,
-        _ if minute < BEGAN + lasts => before,
+        _ if minute < f64::from(BEGAN) => 0.0,
+        _ if minute < f64::from(BEGAN + lasts) => before,
         _ => after,
     };
-    let found = verdicts(&levels(speed, seed, 900, ratio));
+    let found = verdicts(&levels(speed, link, 900, ratio));
     let last = found.iter().rposition(|verdict| *verdict >= Verdict::Watch)? as u32 / 4;
     assert_eq!(found.last(), Some(&Verdict::Ok), "{speed:?}");
-    Some(last.saturating_sub((BEGAN + lasts) as u32))
+    Some(last.saturating_sub(BEGAN + lasts))
 }
 
 #[test]
@@ -101,15 +101,15 @@ fn link_without_errors_is_ok_in_the_documented_time() {
     // The longest window, and 5 minutes for which a verdict is held.
     let documented = RAISED_FOR.as_secs() as u32 / 2 / 60 + 5;
     for speed in SPEEDS {
-        for seed in 0..10 {
+        for link in 0..10 {
             for after in [0.0, 0.03] {
-                for (before, lasts) in [(1.0, 300.0), (3.0, 120.0), (100.0, 20.0)] {
-                    let took = recovery(speed, seed, [before, after], lasts);
+                for (before, lasts) in [(1.0, 300), (3.0, 120), (100.0, 20)] {
+                    let took = recovery(speed, link, [before, after], lasts);
                     assert!(took.is_none_or(|took| took <= documented + 1), "{speed:?} {took:?}");
                 }
             }
             // A link that is not clearly better is held for two windows.
-            let took = recovery(speed, seed, [3.0, 0.3], 120.0);
+            let took = recovery(speed, link, [3.0, 0.3], 120);
             assert!(took.is_some_and(|took| took <= 3 * documented), "{speed:?} {took:?}");
         }
     }
@@ -119,10 +119,8 @@ fn link_without_errors_is_ok_in_the_documented_time() {
 fn short_burst_is_not_held() {
     // Errors of a minute may be a burst: the verdict by the shortest window ends with that window.
     for speed in [Speed::Qdr, Speed::Ndr] {
-        let found = verdicts(&levels(speed, 1, 600, |minute| match minute as u32 {
-            300..302 => 1e3,
-            _ => 0.0,
-        }));
+        let burst = |minute: f64| if (300.0..302.0).contains(&minute) { 1e3 } else { 0.0 };
+        let found = verdicts(&levels(speed, 1, 600, burst));
         let degraded = found.iter().filter(|verdict| **verdict >= Verdict::Watch).count() as u32;
         assert!(degraded / 4 <= 30, "{speed:?}: {} minutes", degraded / 4);
     }

@@ -5,8 +5,8 @@ use crate::outage::FlapDayLimit;
 
 const HOUR: u64 = 3600;
 
-fn module(serial: u8) -> Option<Module> {
-    Some(Module { serial_number: [serial; 16], ..Module::default() })
+fn modules(serial: u8) -> [Option<Module>; 2] {
+    [Some(Module { serial_number: [serial; 16], ..Module::default() }); 2]
 }
 
 impl Scenario {
@@ -31,7 +31,7 @@ fn weight(found: &LinkAssessment) -> Option<Verdict> {
 /// With a flap every so many hours, `times` times; two hours after the last.
 fn flapping(times: usize, hours: u64, by_node: bool) -> Scenario {
     let mut link = Scenario::counting([1, 1], false);
-    link.modules = [module(b'A'); 2];
+    link.modules = modules(b'A');
     link.near = Some(running(Width::X4, Speed::Ndr));
     link.sweeps(2);
     for _ in 0..times {
@@ -99,7 +99,7 @@ fn replaced_cable_begins_without_flaps() {
     let up = link.near.replace(polling());
     link.downed = link.downed.map(|downed| downed + 1);
     link.sweeps(2);
-    (link.near, link.modules) = (up, [module(b'B'); 2]);
+    (link.near, link.modules) = (up, modules(b'B'));
     let found = link.sweeps(4);
     assert_eq!((weight(&found), found.verdict), (None, Verdict::Unknown));
     // The flap by the replacement was not of the new one: two more are not enough.
