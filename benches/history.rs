@@ -365,7 +365,7 @@ fn report(reader: &Reader, window: Window) {
     let (page, whole) = took(|| {
         let tell = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
         let report = Report::compute(reader, window, window.to, &tell).unwrap();
-        assert_eq!(report.suspects.len() + report.more_suspects, SUSPECTS);
+        assert_eq!(report.findings.len() + report.more_findings, SUSPECTS);
         html::write(&report, &LocalClock::now())
     });
     let what = format!("report of one hour: {SUSPECTS} suspects, {} kB of HTML", page.len() / 1000);

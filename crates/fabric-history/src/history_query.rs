@@ -60,7 +60,7 @@ pub enum HistoryQuery {
 }
 
 /// The names of queries, and the parameters that each may have.
-pub const NAMES: [(&str, &[&str]); 9] = [
+pub const NAMES: [(&str, &[&str]); 10] = [
     ("span", &[]),
     ("ports", &["called"]),
     ("events", &["from", "to", "kind", "node", "port", "limit", "after"]),

@@ -327,7 +327,9 @@ impl<'a> Evidence<'a> {
             };
             (ratio > limit || !before.is_empty()).then(|| {
                 let ratio = different(f64::from(ratio), f64::from(limit));
-                format!("receives pre-FEC BER {ratio} (limit {limit:e}){lane}{when}{before}{clears}")
+                format!(
+                    "receives pre-FEC BER {ratio} (limit {limit:e}){lane}{when}{before}{clears}"
+                )
             })
         })
     }

@@ -429,16 +429,36 @@ impl View<'_> {
 
     fn congestion_title(&self) -> String {
         let Some((_, root)) = self.worst_root() else { return "Congestion".into() };
-        let text = root.text.strip_prefix("congestion root: ").unwrap_or(&root.text);
-        let more = match self.group.roots.len() {
-            0 | 1 => String::new(),
-            roots => format!(", and {}", label::plural(roots - 1, "more root")),
-        };
         let length = match self.group.ended() {
             Some(_) => format!(" for {}", evidence::duration(whole(self.length()))),
             None => String::new(),
         };
-        format!("Congestion at {}{length}: {text}{more}", root.place)
+        let more = match self.group.roots.len() {
+            0 | 1 => String::new(),
+            roots => format!(", and {}", label::plural(roots - 1, "more root")),
+        };
+        let host = root.detail["host"].as_str().or(root.detail["node"].as_str());
+        let what = match (root.detail["cause"].as_str(), host) {
+            (Some("slow_receiver"), Some(host)) => format!("slow receiver {host}"),
+            (Some("slow_receiver"), None) => "slow receiver".into(),
+            (Some("full_link"), Some(host)) => format!("full link to {host}"),
+            (Some("full_link"), None) => "full link".into(),
+            (Some(_), Some(host)) => host.to_owned(),
+            (Some(_), None) => "cause unknown".into(),
+            // Events of earlier versions have a text only.
+            (None, _) => {
+                let text = root.text.strip_prefix("congestion root: ").unwrap_or(&root.text);
+                return format!("Congestion at {}{length}: {text}{more}", root.place);
+            }
+        };
+        let waited = if self.group.ended().is_some() { "waited" } else { "wait" };
+        let ports = label::plural(ports_of(root), "port");
+        let percent = format!("{:.0}%", share(root) * 100.0);
+        let level = level(root).unwrap_or("unknown");
+        let place = &root.place;
+        format!(
+            "Congestion{length}: {what} ({place}): {ports} {waited} up to {percent} of the time ({level}){more}"
+        )
     }
 
     fn growth_title(&self) -> String {

@@ -176,6 +176,7 @@ fn evidence_of_events(incident: &Incident) -> Vec<String> {
         .map(|(kind, count)| format!("{} {kind}", label::grouped(*count)))
         .collect();
     let mut sentences = vec![format!("Events: {}.", counts.join(", "))];
+    sentences.extend(incident.events.iter().rev().find_map(waiting));
     let mut reasons: Vec<&str> = Vec::new();
     for event in
         incident.events.iter().filter(|event| event.kind == EventKind::LinkDownReason.label())
@@ -188,6 +189,20 @@ fn evidence_of_events(incident: &Incident) -> Vec<String> {
         sentences.push(format!("Ports reported: {}.", reasons.join("; ")));
     }
     sentences
+}
+
+/// Who waited in a congestion, and what was discarded, by the event of its end, or else of its start.
+fn waiting(event: &Event) -> Option<String> {
+    let names: Vec<&str> =
+        event.detail["victims"].as_array()?.iter().filter_map(|it| it.as_str()).collect();
+    let more = event.detail["victim_count"].as_u64()?.saturating_sub(names.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let discarded = event.detail["discarded_packets"].as_u64().filter(|packets| *packets > 0);
+    let discarded = discarded.map_or_else(String::new, |packets| {
+        format!(" The root discarded {}.", label::plural(packets, "packet"))
+    });
+    let waiting = if names.is_empty() { "nobody that is known".into() } else { names.join(", ") };
+    Some(format!("Waiting: {waiting}{more}.{discarded}"))
 }
 
 /// What happened after an incident, until the end of the period.
