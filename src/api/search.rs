@@ -192,8 +192,8 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
     }
 }
 
-/// The ports that have a cable or module with a serial or part number that is the text, or begins with it. Both ends of a
-/// cable are one match.
+/// The ports that have a cable or module with a serial or part number that is the text, or begins with it. Both ends of
+/// a cable are one match.
 fn cables<'a>(
     view: FabricView<'a>,
     text: &'a str,

@@ -1,4 +1,5 @@
-//! Which cables and transceivers the present advice needs as spares, by part number; and how many there are of each part.
+//! Which cables and transceivers the present advice needs as spares, by part number; and how many there are of each
+//! part.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,8 +39,8 @@ pub(crate) fn spares<'a>(links: impl Iterator<Item = &'a Link>) -> Vec<Spare> {
     spares
 }
 
-/// What the advice for a link replaces, and the end whose cable or module it is. The fiber between two transceivers has no
-/// end: it reports nothing.
+/// What the advice for a link replaces, and the end whose cable or module it is. The fiber between two transceivers has
+/// no end: it reports nothing.
 fn replaced(link: &Link) -> Option<(&'static str, Option<&End>)> {
     let repair = link.repair.as_ref().and_then(|it| Repair::from_label(&it.repair))?;
     let [a, b] = &link.ends;

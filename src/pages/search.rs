@@ -1,5 +1,5 @@
-//! `/search`: nodes, ports, links and devices by name, GUID or LID; cables and modules by serial or part number, also where
-//! they were before. A single hit redirects to its page.
+//! `/search`: nodes, ports, links and devices by name, GUID or LID; cables and modules by serial or part number, also
+//! where they were before. A single hit redirects to its page.
 
 use std::time::Duration;
 

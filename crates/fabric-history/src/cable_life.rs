@@ -1,5 +1,5 @@
-//! The life of a cable or module: in which ports it was, until when, and what happened to the links meanwhile. Nothing is
-//! read here: the places are inferred from the events `cable_changed` and from what the file knows of each port.
+//! The life of a cable or module: in which ports it was, until when, and what happened to the links meanwhile. Nothing
+//! is read here: the places are inferred from the events `cable_changed` and from what the file knows of each port.
 
 use std::time::SystemTime;
 

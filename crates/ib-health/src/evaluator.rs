@@ -256,9 +256,9 @@ impl LinkEvaluator {
         snapshot
     }
 
-    /// A port whose wait is not known in this sweep is taken to wait as it did, unless its link is down. If the link was up
-    /// in the sweep before, the waits that ports upstream count in this one began before it went down: it is their root
-    /// still.
+    /// A port whose wait is not known in this sweep is taken to wait as it did, unless its link is down. If the link
+    /// was up in the sweep before, the waits that ports upstream count in this one began before it went down: it is
+    /// their root still.
     fn hold_waits(&self, snapshot: &Snapshot, assessment: &mut Assessment) {
         let is_down = |port: PortIndex| snapshot.status(port).is_some_and(|it| !it.link_up());
         for (port, found) in snapshot.fabric.port_indexes().zip(&mut assessment.ports) {

@@ -50,8 +50,8 @@ models! {
         pub learning: usize,
     }
 
-    /// The nodes, ports, links and devices that match a search by name, GUID or LID, and the links and ports whose cable or
-    /// module matches by serial or part number. `/api/v1/history/cable` has former places of a cable.
+    /// The nodes, ports, links and devices that match a search by name, GUID or LID, and the links and ports whose
+    /// cable or module matches by serial or part number. `/api/v1/history/cable` has former places of a cable.
     pub struct Search {
         /// The text of the search.
         pub query: String,
