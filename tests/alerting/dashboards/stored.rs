@@ -69,8 +69,8 @@ fn cable_has_its_part_and_serial_number_at_both_ends() {
     ];
     let variables = variables.map(|(name, value)| (name, value.to_owned())).into();
     let boards = dashboards();
-    let panels = panels(&boards["cable"]).into_iter();
-    let panel = panels.filter(|it| text(it, "title") == "Cable or modules").next_back().unwrap();
+    let panels = panels(&boards["cable"]);
+    let panel = panels.iter().find(|it| text(it, "title") == "Cable or modules").unwrap();
     let ask = shown::asking(&prometheus, situations::NOW, &variables);
     let rows = ask(text(&panel["targets"][0], "expr"));
     let keys = ["end", "part_number", "serial_number", "vendor"];
