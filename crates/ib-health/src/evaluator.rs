@@ -56,6 +56,11 @@ pub struct LinkEvaluator {
     last_began: Moment,
     /// Since when nodes are down.
     nodes_down: HashMap<Guid, Moment>,
+    /// When nodes that were down responded again, for some minutes.
+    returned: HashMap<Guid, Moment>,
+    /// The ports that waited for a switch while it was away: they are no roots, but the ports of that switch count from
+    /// zero, so that the root behind them is not known.
+    waited_for_absent: Vec<PortIndex>,
 }
 
 impl LinkEvaluator {
@@ -99,10 +104,13 @@ impl LinkEvaluator {
             |port| self.ports[port.0 as usize].held_use(snapshot.ended),
             snapshot.ended,
         );
+        let is_judged = |root: PortIndex| !self.waited_for_absent.contains(&root);
         for (port, role) in found.roles {
-            assessment.ports[port.0 as usize].role = Some(role);
+            let root = if let congestion::Role::Victim { of } = role { of } else { port };
+            assessment.ports[port.0 as usize].role = Some(role).filter(|_| is_judged(root));
         }
         assessment.regions = found.regions;
+        assessment.regions.retain(|region| is_judged(region.root));
         assessment.nodes_down = self.evaluate_nodes(&snapshot);
         self.evaluate_links(&snapshot, &mut assessment);
         self.last_began = snapshot.began;
@@ -207,6 +215,8 @@ impl LinkEvaluator {
         compared: &mut [Compared],
     ) -> Snapshot {
         let fabric = Arc::clone(&self.fabric);
+        let any_was_away = !self.nodes_down.is_empty() || !self.returned.is_empty();
+        let mut waited_for_absent = Vec::new();
         let snapshot = snapshot.into_totals(|snapshot, port, reading| {
             let index = port.0 as usize;
             let tracker = &mut self.ports[index];
@@ -237,6 +247,16 @@ impl LinkEvaluator {
                         Some(Flow { rate: (bytes as f64 / growth.seconds) as f32, used })
                     };
                     let measured = |counter| tracker.is_measured(&growth, counter);
+                    let peer = fabric.port(port).connected_peer().filter(|_| any_was_away);
+                    let switch = peer.map(|peer| fabric.node_of(peer)).filter(|it| it.is_switch());
+                    let guid = switch.map(|switch| switch.identity.guid);
+                    let returned = guid.and_then(|guid| self.returned.get(&guid));
+                    let since = returned.map(|it| growth.at.since(*it).as_secs_f64());
+                    if guid.is_some_and(|guid| self.nodes_down.contains_key(&guid))
+                        || since.is_some_and(|since| since < growth.seconds)
+                    {
+                        waited_for_absent.push(port);
+                    }
                     let ticks = growth.timed(Counter::XmitWait);
                     found.wait = ticks.filter(|_| measured(Counter::XmitWait)).and_then(wait);
                     (found.tx, found.rx) = (flow(Counter::XmitData), flow(Counter::RcvData));
@@ -249,6 +269,7 @@ impl LinkEvaluator {
             found.counters = tracker.totals.status();
             found.reset_offsets = tracker.totals.reset_offsets().cloned();
         });
+        self.waited_for_absent = waited_for_absent;
         // These count from zero from the next sweep on.
         for cleared in &snapshot.cleared {
             self.ports[cleared.port.0 as usize].totals.on_clear(cleared.counter, cleared.last);
@@ -285,6 +306,9 @@ impl LinkEvaluator {
             .collect();
         let by_guid = down.iter().map(|(node, since)| (fabric.node(*node).identity.guid, *since));
         self.nodes_down = by_guid.collect();
+        let returned = before.keys().filter(|guid| !self.nodes_down.contains_key(guid));
+        self.returned.extend(returned.map(|guid| (*guid, snapshot.ended)));
+        self.returned.retain(|_, at| snapshot.ended.since(*at) < congestion::GRACE);
         down
     }
 
