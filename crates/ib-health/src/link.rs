@@ -26,6 +26,9 @@ const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
 /// One flap in this time makes it degraded.
 const ONE_FLAP: Duration = Duration::from_secs(3600);
 
+/// A technician takes at least this long to unplug a cable and plug it in again. Most flaps are shorter.
+const REPLUGGED: Duration = Duration::from_secs(5);
+
 /// For this long a replacement is shown: until somebody asks the next day.
 const REPLACED: Duration = Duration::from_secs(24 * 3600);
 
@@ -62,6 +65,10 @@ pub struct LinkTracker {
     guilty: [bool; 2],
     /// It retrained since it was found bad, and that did not help yet.
     retrained: bool,
+    /// It was down for long enough meanwhile that somebody may have reseated it.
+    replugged: bool,
+    /// How long it has been seen down.
+    down_for: Duration,
     /// What to try first, while it is degraded or bad.
     repair: Option<Repair>,
     /// The highest rate that it had while its ends enabled what they enable now.
@@ -131,7 +138,9 @@ impl LinkTracker {
     }
 
     pub fn on_trained(&mut self) {
-        self.retrained |= self.verdict.verdict == Verdict::Bad;
+        let is_bad = self.verdict.verdict == Verdict::Bad;
+        self.retrained |= is_bad;
+        self.replugged |= is_bad && self.down_for >= REPLUGGED;
     }
 
     /// Records the modules at its ends. The suspicion was of the cable that was replaced: it ends with that.
@@ -140,7 +149,8 @@ impl LinkTracker {
         if up == Some(true) && self.replacement.update(modules, since) {
             self.history.forgive_until(since);
             self.verdict = VerdictHysteresis::new(at);
-            (self.guilty, self.retrained, self.repair) = ([false; 2], false, None);
+            (self.guilty, self.retrained, self.replugged) = ([false; 2], false, false);
+            self.repair = None;
         }
     }
 
@@ -242,6 +252,11 @@ impl LinkTracker {
             self.guilty = [false; 2];
         }
         self.retrained &= self.verdict.verdict > Verdict::Unknown;
+        self.replugged &= self.retrained;
+        self.down_for = match self.history.up() {
+            (Some(false), since) => input.at.since(since),
+            _ => Duration::ZERO,
+        };
         reasons
     }
 
@@ -325,11 +340,13 @@ impl LinkTracker {
                 Some(self.repair_of_errors(input))
             }
             Reason::Down if input.trained => None,
-            Reason::Flapping
-            | Reason::RepeatedFlaps
-            | Reason::Recoveries
-            | Reason::Speed
-            | Reason::Down => Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat }),
+            // Each flap retrains the link: that alone is no repair that was tried.
+            Reason::Flapping | Reason::RepeatedFlaps => {
+                Some(if self.replugged { Repair::SwapCable } else { Repair::Reseat })
+            }
+            Reason::Recoveries | Reason::Speed | Reason::Down => {
+                Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
+            }
             Reason::ModuleTemperature => Some(Repair::CheckCooling),
             Reason::NodeFlapping => Some(Repair::CheckHost),
             _ if reasons.weight(Reason::UpstreamErrors).is_some() => Some(Repair::CheckUpstream),
