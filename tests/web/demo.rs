@@ -1,6 +1,7 @@
 //! The demo: its past, its own host, fabrics of other sizes, and the browser that it opens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -280,10 +281,40 @@ fn health_options_are_accepted() {
     let work = folder.path().join("work.yml");
     std::fs::write(&work, "- {node: leaf-0-1, why: new firmware}\n").unwrap();
     let flag = format!("--health.maintenance-file={}", work.display());
-    let mut exporter = Exporter::demo_uncaptured(&[&flag, "--health.ber-confidence=medium"]);
+    let flags = [&*flag, "--health.ber-confidence=medium", "--health.flap-days=4"];
+    let mut exporter = Exporter::demo_uncaptured(&flags);
     exporter.wait_ready();
     let page = exporter.get("/links?verdict=unknown", &[]).text().to_owned();
     assert!(page.contains("leaf-0-1") && page.contains("aintenance"), "{page}");
     assert!(!page.contains("leaf-0-0"), "{page}");
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn drained_hosts_are_in_maintenance_while_the_file_has_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drained");
+    let flag = format!("--health.drained-hosts-file={}", file.display());
+    let mut exporter = Exporter::demo_uncaptured(&[&flag]);
+    exporter.wait_ready();
+    // The hosts of the nodes in maintenance.
+    let hosts = || -> BTreeSet<String> {
+        let metrics = exporter.metrics();
+        let nodes = metrics.all("infiniband_node_maintenance");
+        let nodes: BTreeSet<String> = nodes.map(|(labels, _)| labels["guid"].clone()).collect();
+        let infos = metrics.all("infiniband_node_info").map(|(labels, _)| labels);
+        let infos = infos.filter(|labels| nodes.contains(&labels["guid"]));
+        infos.filter_map(|labels| labels.get("host").cloned()).collect()
+    };
+    assert_eq!(hosts(), BTreeSet::new(), "the file is not there yet");
+    let drained: BTreeSet<String> = ["host-2", "host-3"].map(str::to_owned).into();
+    std::fs::write(&file, "# by the scheduler\nhost-[2-3]\n").unwrap();
+    let limit = Duration::from_secs(60);
+    wait_until(limit, "drained hosts", || (hosts() == drained).then_some(()));
+    std::fs::write(&file, "host-[\n").unwrap();
+    exporter.wait_sweeps(2);
+    assert_eq!(hosts(), drained, "the file is damaged");
+    std::fs::write(&file, "").unwrap();
+    wait_until(limit, "no drained hosts", || hosts().is_empty().then_some(()));
     assert!(exporter.stop().success());
 }
