@@ -8,14 +8,14 @@
 //! until it can be opened again.
 
 mod discovery_scheduler;
-mod drained_hosts;
 pub mod host;
+mod maintenance;
 pub mod replica;
 mod report;
 mod site_files;
 
-pub use drained_hosts::drained_hosts_in;
-pub use site_files::{KeyFile, keys_in, maintenance_in, names_in};
+pub use maintenance::{drained_hosts_in, maintenance_in};
+pub use site_files::{KeyFile, keys_in, names_in};
 
 use std::convert::Infallible;
 use std::sync::Arc;
