@@ -229,4 +229,15 @@ mod tests {
             assert!(error.contains(says), "{list}: {error}");
         }
     }
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(list in "[-a1ä*?\\[\\],0]{0,24}", name in "[-a1ä*0]{0,24}") {
+            if let Ok(patterns) = host_list(&list) {
+                for pattern in patterns {
+                    let is_match = pattern.matches(&name);
+                    proptest::prop_assert!(pattern.as_name().is_none_or(|of| is_match == (of == name)));
+                }
+            }
+        }
+    }
 }
