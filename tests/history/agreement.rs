@@ -12,6 +12,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use ib_health::Verdict;
+use ib_health::verdict::Repair;
 use ib_sim::scenario::{Overrides, Scenario};
 use serde_json::Value;
 
@@ -178,6 +179,11 @@ fn one_fabric_is_told_the_same_everywhere() {
                 if text.contains(&title) { "all" } else { &title },
             );
         }
+    }
+    // What alerts advise, for each repair.
+    for repair in Repair::ALL.into_iter().filter(|repair| *repair != Repair::None) {
+        let (help, in_alert) = (repair.help(), repair_in_alert(repair.label()));
+        assert!(help.trim_end_matches('.').eq_ignore_ascii_case(&in_alert), "{help} {in_alert}");
     }
     let number = said.0.len();
     said.agree();
