@@ -336,7 +336,7 @@ fn table(found: &Links, order: LinkOrder) -> Table {
 }
 
 fn row(link: &Link) -> Vec<String> {
-    let (verdict, fabric) = (Verdict::word(&link.verdict).to_owned(), link.fabric.clone());
+    let (verdict, fabric) = (link.word().to_owned(), link.fabric.clone());
     let [a, b] = link.ends.each_ref().map(End::label);
     let rate = rate(link.width.as_deref(), link.speed.as_deref());
     vec![verdict, fabric, a, b, rate, repair(link), reason(link), counts(link), cable(link)]

@@ -11,7 +11,7 @@ use ib_mad::counter::link_errors;
 use ib_mad::label;
 use ib_mad::node::NodeKind;
 
-use super::{Condition, Label, Region, Verdicts};
+use super::{Condition, LEARNING, Label, Region, Verdicts};
 
 /// The links of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -435,6 +435,11 @@ impl Link {
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.
     pub fn verdict(&self) -> Verdict {
         Verdict::from_label(&self.verdict).unwrap_or(Verdict::Unknown)
+    }
+
+    /// Its verdict in a word, as on pages: `degraded`, and `learning` for one that only lacks time of observation.
+    pub fn word(&self) -> &str {
+        if self.learning.is_some() { LEARNING } else { Verdict::word(&self.verdict) }
     }
 
     /// The reasons that a reader needs: that the other end was not observed for long enough says nothing about a link that

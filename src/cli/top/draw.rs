@@ -328,12 +328,31 @@ fn cables(links: &[Link], palette: Palette, width: u16) -> Listing<'static> {
         ("REASON", Width::Rest),
     ];
     let row = |link: &Link| {
-        let verdict = Verdict::word(&link.verdict).to_owned();
+        let verdict = link.word().to_owned();
         let [a, b] = link.ends.each_ref().map(End::label);
         let rate = rate(link.width.as_deref(), link.speed.as_deref());
-        (palette.verdict(&link.verdict), vec![verdict, a, b, rate, reason(link)])
+        let reason = short_reason(link, [&a, &b]);
+        (palette.verdict(&link.verdict), vec![verdict, a, b, rate, reason])
     };
     Listing { columns, rows: links.iter().map(row).collect(), empty: "no links" }
+}
+
+/// The worst reason, as short as a row of 80 columns needs it: the ends have columns of their own, and the row below the
+/// table has the whole sentence.
+fn short_reason(link: &Link, ends: [&str; 2]) -> String {
+    let text = reason(link);
+    let of_end = ends.into_iter().zip(["A", "B"]).find_map(|(label, sign)| {
+        let rest = text.strip_prefix(label)?.strip_prefix(' ')?;
+        Some(format!("{sign}: {}", rest.strip_prefix("receives ").unwrap_or(rest)))
+    });
+    let text = of_end.unwrap_or(text);
+    match text
+        .split_once(" (limit ")
+        .and_then(|(before, rest)| Some((before, rest.split_once(')')?)))
+    {
+        Some((before, (limit, after))) => format!("{before} > {limit}{after}"),
+        None => text,
+    }
 }
 
 /// Everything that is known of why a link has its verdict, and what to do.
@@ -436,9 +455,9 @@ fn congestion(regions: &[Region], palette: Palette, width: u16) -> Listing<'stat
 
 fn list_events<'a>(events: &[Event], problem: Option<&'a str>, width: u16) -> Listing<'a> {
     let columns = vec![
-        ("TIME", Width::Fixed(8)),
+        ("TIME", Width::Fixed(11)),
         ("KIND", Width::Fixed(18)),
-        ("PLACE", Width::Name(usize::from(width.saturating_sub(28)) / 2)),
+        ("PLACE", Width::Name(usize::from(width.saturating_sub(31)) / 2)),
         ("EVENT", Width::Rest),
     ];
     let row = |event: &Event| {
@@ -449,8 +468,15 @@ fn list_events<'a>(events: &[Event], problem: Option<&'a str>, width: u16) -> Li
     Listing { columns, rows: events.iter().map(row).collect(), empty }
 }
 
+/// The time of day; with the date if it was not today.
 fn clock_time(at: SystemTime) -> String {
-    LocalClock::now().format_time(at)
+    let clock = LocalClock::now();
+    let (text, now) = (clock.format(at), clock.format(clock.time()));
+    match (text.split_once(' '), now.split_once(' ')) {
+        (Some((day, time)), Some((today, _))) if day == today => time.to_owned(),
+        // 11-21 03:12
+        _ => text.get(5..16).unwrap_or(&text).to_owned(),
+    }
 }
 
 /// A time of the API as clock time.
@@ -595,6 +621,20 @@ mod tests {
             text.contains("for 44 s in all, and 1.5e-12 of the bits are wrong\u{fffd}[2J"),
             "{text}"
         );
+        let link = bad();
+        let labels = link.ends.each_ref().map(End::label);
+        let of = |evidence: String| {
+            let reasons = vec![LinkReason { evidence, ..LinkReason::default() }];
+            short_reason(&Link { reasons, ..bad() }, labels.each_ref().map(|it| &**it))
+        };
+        assert_eq!(
+            of(format!(
+                "{} receives symbol BER 1.6e-11 (limit 1e-14): 255 symbol errors in 40s",
+                labels[1]
+            )),
+            "B: symbol BER 1.6e-11 > 1e-14: 255 symbol errors in 40s"
+        );
+        assert_eq!(of("runs at 1x NDR".into()), "runs at 1x NDR");
         assert!(text.contains("First: Reseat the cable and clean its ends."), "{text}");
         assert!(lines[23].ends_with("q quit"), "{text}");
     }
