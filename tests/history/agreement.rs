@@ -98,8 +98,8 @@ fn repair_in_alert(repair: &str) -> String {
 
 #[test]
 fn one_fabric_is_told_the_same_everywhere() {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scenarios/{SCENARIO}.yml"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/history/scenarios/{SCENARIO}.yml"));
     let folder = tempfile::tempdir().unwrap();
     let [file, copy] = ["history.db", "copy.db"].map(|name| folder.path().join(name));
     // It ends now: pages show the last 24 hours.

@@ -18,7 +18,8 @@ use test_rig::Simulated;
 
 /// A scenario, recorded.
 fn recorded(name: &str, to: Duration) -> (TempDir, PathBuf) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scenarios/{name}.yml"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/history/scenarios/{name}.yml"));
     let scenario = Scenario::read(&path).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");

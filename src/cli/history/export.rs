@@ -58,6 +58,8 @@ enum What {
     Counters,
     /// Events, one row each
     Events,
+    /// Incidents, one row each: events grouped by their cause
+    Incidents,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -135,9 +137,9 @@ impl ExportArgs {
             }
         };
         let is_totals = format == ExportFormat::Openmetrics;
-        if is_totals && self.what == Some(What::Events) {
+        if is_totals && matches!(self.what, Some(What::Events | What::Incidents)) {
             return Err(Fatal::usage(
-                "--what events: not possible in openmetrics: use csv or jsonl",
+                "--what: events and incidents are not possible in openmetrics: use csv or jsonl",
             ));
         }
         if !is_totals && self.step.is_some() {
@@ -184,6 +186,9 @@ impl ExportArgs {
         Ok(match self.what {
             Some(What::Events) => {
                 format!("{} events", export::events(reader, filter, format, out)?)
+            }
+            Some(What::Incidents) => {
+                format!("{} incidents", export::incidents(reader, filter, format, out)?)
             }
             _ => format!("{} rows", export::counters(reader, filter, format, out)?),
         })

@@ -1,6 +1,7 @@
 //! Exports of a window for other programs: tables of readings or events, and totals as a scrape would have
 //! returned them. Everything is written as it is read: memory use depends on the fabric, not on the window.
 
+mod incidents;
 mod openmetrics;
 
 use std::collections::{HashMap, HashSet};
@@ -25,6 +26,7 @@ use exposition::unseen;
 use ib_fabric::topology::End;
 use ib_mad::{Counter, Guid, PortNumber};
 
+pub use incidents::incidents;
 pub use openmetrics::openmetrics;
 
 /// Why an export failed.
