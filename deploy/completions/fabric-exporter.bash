@@ -61,6 +61,9 @@ _fabric__exporter() {
             fabric__exporter__subcmd__history,export)
                 cmd="fabric__exporter__subcmd__history__subcmd__export"
                 ;;
+            fabric__exporter__subcmd__history,incidents)
+                cmd="fabric__exporter__subcmd__history__subcmd__incidents"
+                ;;
             fabric__exporter__subcmd__history,link)
                 cmd="fabric__exporter__subcmd__history__subcmd__link"
                 ;;
@@ -678,7 +681,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history)
-            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help events port link cable diff report verdicts export dump"
+            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help incidents events port link cable diff report verdicts export dump"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1003,7 +1006,7 @@ _fabric__exporter() {
             fi
             case "${prev}" in
                 --what)
-                    COMPREPLY=($(compgen -W "counters events" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "counters events incidents" -- "${cur}"))
                     return 0
                     ;;
                 --format)
@@ -1027,6 +1030,80 @@ _fabric__exporter() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        fabric__subcmd__exporter__subcmd__history__subcmd__incidents)
+            opts="-h --severity --kind --events --json --since --until --at --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --from --between --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --severity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -13,6 +13,7 @@ use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
+use ib_mad::label::plural;
 use site_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};
@@ -188,7 +189,7 @@ impl ExportArgs {
                 format!("{} events", export::events(reader, filter, format, out)?)
             }
             Some(What::Incidents) => {
-                format!("{} incidents", export::incidents(reader, filter, format, out)?)
+                plural(export::incidents(reader, filter, format, out)?, "incident")
             }
             _ => format!("{} rows", export::counters(reader, filter, format, out)?),
         })
