@@ -21,8 +21,8 @@ pub struct IncidentsArgs {
     severity: Severity,
     /// List only incidents of this kind
     ///
-    /// Such as switch_down; may be repeated.
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    /// Such as switch_down; separate several with commas, or repeat the option.
+    #[arg(long, value_name = "KIND", value_parser = kind, value_delimiter = ',')]
     kind: Vec<IncidentKind>,
     /// Also list the events of each incident, of each kind the first 10
     #[arg(long)]

@@ -53,8 +53,8 @@ pub struct EventsArgs {
     link: Option<String>,
     /// List only events of this kind
     ///
-    /// Such as link_down; may be repeated.
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    /// Such as link_down; separate several with commas, or repeat the option.
+    #[arg(long, value_name = "KIND", value_parser = kind, value_delimiter = ',')]
     kind: Vec<EventKind>,
     /// Write JSON
     #[arg(long)]

@@ -49,9 +49,12 @@ const COLUMNS: [Col; 12] = [
     Col::text("verdict", "Verdict", |(_, it)| it.verdict.as_deref().into()).cell(
         |(_, it)| html! { @if let Some(verdict) = &it.verdict { (components::verdict(verdict)) } },
     ),
-    Col::text("vendor", "Vendor", |(_, it)| it.module.vendor.clone().into()),
-    Col::text("part", "Part number", |(_, it)| it.module.part_number.clone().into()),
-    Col::text("serial", "Serial number", |(_, it)| it.module.serial_number.clone().into()),
+    Col::text("vendor", "Vendor", |(_, it)| it.module.vendor.clone().into())
+        .cell(|(_, it)| html! { span .whole { (it.module.vendor) } }),
+    Col::text("part", "Part number", |(_, it)| it.module.part_number.clone().into())
+        .cell(|(_, it)| html! { span .whole { (it.module.part_number) } }),
+    Col::text("serial", "Serial number", |(_, it)| it.module.serial_number.clone().into())
+        .cell(|(_, it)| html! { span .whole { (it.module.serial_number) } }),
     Col::text("kind", "Kind", |(_, it)| it.module.kind.to_string().into()),
     Col::number("length", "Length", |(_, it)| it.module.length_meters.into())
         .cell(|(_, it)| html! { @if let Some(meters) = it.module.length_meters { (meters) " m" } }),

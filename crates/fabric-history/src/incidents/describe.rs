@@ -522,7 +522,8 @@ impl View<'_> {
             }
             IncidentKind::Congestion => {
                 let (_, root) = self.worst_root()?;
-                root.detail["cause"].as_str().map(|cause| capitalized(&cause.replace('_', " ")))
+                let cause = root.detail["cause"].as_str().filter(|cause| *cause != "unknown")?;
+                Some(capitalized(&cause.replace('_', " ")))
             }
             _ => None,
         }

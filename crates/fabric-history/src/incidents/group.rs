@@ -258,9 +258,9 @@ impl Group {
             }
             Cause::Link => {
                 let is_bad =
-                    |link: &LinkFacts| link.verdict >= Verdict::Watch && !link.only_went_down();
+                    |link: &LinkFacts| link.verdict >= Verdict::Watch && !link.is_held_only();
                 let lasts = |link: &LinkFacts| is_bad(link) || link.down_since.is_some();
-                let only_went_down = self.links.values().all(LinkFacts::only_went_down);
+                let only_went_down = self.links.values().all(LinkFacts::is_held_only);
                 let end = if only_went_down { self.settled } else { self.last };
                 (!self.links.values().any(lasts)).then_some(end)
             }
@@ -334,7 +334,12 @@ impl LinkFacts {
         self.down = Some(Downtime { least, most: all.most.saturating_add(down.most) });
     }
 
-    /// Whether its verdict says no more than that it went down: it is held for a while after the link is up again.
+    /// Whether it is degraded only because it went down: that is held for an hour after the link is up again.
+    fn is_held_only(&self) -> bool {
+        self.worst <= Verdict::Watch && self.only_went_down()
+    }
+
+    /// Whether its verdict says no more than that it went down.
     pub fn only_went_down(&self) -> bool {
         match self.decisive.is_null() {
             true => self.worst < Verdict::Watch,

@@ -1,6 +1,6 @@
 //! The findings of a period: the incidents that need attention, the most harmful first, with evidence.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,9 @@ impl Finding {
     }
 }
 
+/// A link that goes down and has another cable within this time did not flap: a technician worked on it.
+const REPLACED_WITHIN: Duration = Duration::from_secs(30 * 60);
+
 /// What is read for the findings of a period.
 pub(super) struct Period<'a> {
     pub window: Window,
@@ -128,7 +131,18 @@ fn finding(
     };
     let ends = link.ends();
     let is_of_link = |event: &&Event| event.fabric == incident.fabric && event.link == Some(link);
-    let timeline: Vec<Event> = events.iter().filter(is_of_link).cloned().collect();
+    let mut timeline: Vec<Event> = events.iter().filter(is_of_link).cloned().collect();
+    let is_replacement = |event: &&Event| {
+        let of_end = event.node.zip(event.port).is_some_and(|end| ends.contains(&end));
+        of_end && event.kind == EventKind::CableChanged.label()
+    };
+    let replaced: Vec<SystemTime> =
+        events.iter().filter(is_replacement).map(|event| event.at).collect();
+    timeline.retain(|event| {
+        let since = |at: &SystemTime| at.duration_since(event.at).ok();
+        let is_work = replaced.iter().filter_map(since).any(|since| since < REPLACED_WITHIN);
+        event.kind != EventKind::Flap.label() || !is_work
+    });
     let of_ends = series
         .iter()
         .filter(|it| it.port.fabric == incident.fabric && ends.contains(&it.port.end()));
