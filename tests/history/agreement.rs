@@ -31,6 +31,10 @@ const FABRIC: &str = "default";
 struct Said(BTreeMap<&'static str, Vec<(&'static str, String)>>);
 
 impl Said {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "values of any kind are written as they come"
+    )]
     fn add(&mut self, what: &'static str, place: &'static str, says: impl ToString) {
         self.0.entry(what).or_default().push((place, says.to_string()));
     }
@@ -219,7 +223,8 @@ fn fabric(
     // By reason: the verdict is the worst of a link.
     let mut verdicts: BTreeMap<String, usize> = BTreeMap::new();
     for (labels, value) in metrics.all("infiniband_link_verdict") {
-        let value = Verdict::ALL.iter().position(|it| f64::from(*it as u8) == value).unwrap();
+        let value =
+            Verdict::ALL.iter().position(|it| (f64::from(*it as u8) - value).abs() < 0.5).unwrap();
         let worst = verdicts.entry(labels["link"].clone()).or_default();
         *worst = value.max(*worst);
     }
@@ -398,7 +403,7 @@ fn counts(
 ) {
     let bad = api("/api/v1/links?verdict=bad");
     let ends = bad["fabrics"][0]["links"][0]["ends"].as_array().unwrap().clone();
-    let end = ends.iter().find(|end| end["guid"] == **guid && end["port"].to_string() == *port);
+    let end = ends.iter().find(|end| end["guid"] == **guid && text(&end["port"]) == *port);
     let place = format!("{guid}[{port}]");
     let history = |source: [&str; 2]| {
         json(&told(
@@ -430,9 +435,7 @@ fn counts(
             let finding = findings.iter().find(|it| it["link"] == **link).unwrap();
             let series = finding["series"].as_array().unwrap().iter();
             let of_port: Vec<Value> = series
-                .filter(|it| {
-                    it["port"]["guid"] == **guid && it["port"]["port"].to_string() == *port
-                })
+                .filter(|it| it["port"]["guid"] == **guid && text(&it["port"]["port"]) == *port)
                 .cloned()
                 .collect();
             let of_port = serde_json::json!({ "series": of_port });

@@ -43,8 +43,8 @@ fn reasons_and_repairs_are_documented() {
 #[test]
 fn tables_of_history_are_made_from_the_enums() {
     let table = |of: &mut dyn Iterator<Item = (&'static str, &'static str)>| {
-        let rows: String = of.map(|(label, help)| format!("| `{label}` | {help} |\n")).collect();
-        format!("|---|---|\n{rows}")
+        let rows = of.map(|(label, help)| format!("| `{label}` | {help} |\n"));
+        format!("|---|---|\n{}", rows.collect::<Vec<_>>().concat())
     };
     let mut made = document("docs/history.md");
     for (name, head, table) in [

@@ -578,10 +578,10 @@ impl View<'_> {
 
 /// Up to three names, and how many more.
 fn some<S: AsRef<str>>(names: &[S], count: usize) -> String {
-    let named: Vec<&str> = names.iter().take(MAX_NAMED).map(AsRef::as_ref).collect();
-    match count.saturating_sub(named.len()) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
+    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(AsRef::as_ref).collect();
+    match count.saturating_sub(first.len()) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

@@ -341,10 +341,10 @@ impl LinkFacts {
 
     /// Whether its verdict says no more than that it went down.
     pub fn only_went_down(&self) -> bool {
-        match self.decisive.is_null() {
-            true => self.worst < Verdict::Watch,
-            false => says_only_down(&self.decisive),
+        if self.decisive.is_null() {
+            return self.worst < Verdict::Watch;
         }
+        says_only_down(&self.decisive)
     }
 }
 

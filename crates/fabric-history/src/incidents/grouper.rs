@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::EventKind;
 use crate::incidents::Incident;
 use crate::incidents::describe::describe;
-use crate::incidents::group::{Cause, Group, LinkFacts};
+use crate::incidents::group::{Cause, Group, LinkFacts, NodeOutage};
 use crate::incidents::places::Places;
 use crate::model::{Event, FabricState, Window};
 use ib_fabric::topology::{End, LinkId};
@@ -259,12 +259,12 @@ impl Grouper {
         let of_node = event.node.and_then(|node| self.of_node.get(&node));
         let of_link = link.and_then(|link| self.of_link.get(&link));
         let ends = link.map(LinkId::ends);
-        let of_ports = ends.iter().flatten().filter_map(|end| self.of_port.get(end));
+        let mut of_ports = ends.iter().flatten().filter_map(|end| self.of_port.get(end));
         let of_root = end.and_then(|end| self.of_root.get(&end));
         let known = |index: &Index| self.known(Some(index), at, within);
         let found = of_node.and_then(known).or_else(|| self.outage_of(link, end, at));
         let found = found.or_else(|| of_link.and_then(known));
-        found.or_else(|| of_ports.filter_map(known).next()).or_else(|| of_root.and_then(known))
+        found.or_else(|| of_ports.find_map(known)).or_else(|| of_root.and_then(known))
     }
 
     /// The recent outage of a node at one end of a link.
@@ -379,18 +379,6 @@ impl Grouper {
             moved.insert(index, self.groups.len());
             self.groups.push(group);
         }
-        fn follow<K: std::hash::Hash + Eq>(
-            indexes: &mut HashMap<K, Index>,
-            moved: &HashMap<Index, Index>,
-        ) {
-            indexes.retain(|_, index| match moved.get(index) {
-                Some(now) => {
-                    *index = *now;
-                    true
-                }
-                None => false,
-            });
-        }
         follow(&mut self.of_node, &moved);
         follow(&mut self.of_link, &moved);
         follow(&mut self.of_port, &moved);
@@ -403,13 +391,13 @@ impl Grouper {
         mut self,
         fabric: &str,
         window: Window,
-        before: Option<FabricState>,
-        after: Option<FabricState>,
+        before: Option<&FabricState>,
+        after: Option<&FabricState>,
     ) -> Vec<Incident> {
-        if let Some(before) = &before {
+        if let Some(before) = before {
             self.add_earlier(before, window);
         }
-        if let Some(after) = &after {
+        if let Some(after) = after {
             self.end_by(after, window.to);
         }
         let places = &self.places;
@@ -435,7 +423,7 @@ impl Grouper {
         for cable in judged {
             let index = self.of_link.get(&cable.link());
             let group = index.and_then(|index| self.groups.get(*index)).and_then(Option::as_ref);
-            if group.is_some_and(|group| group.has_verdict()) {
+            if group.is_some_and(Group::has_verdict) {
                 continue;
             }
             let index = self.begin(Cause::Link, window.from);
@@ -457,7 +445,7 @@ impl Grouper {
             let index = self.begin(Cause::Outage, window.from);
             if let Some(Some(group)) = self.groups.get_mut(index) {
                 group.began_earlier = true;
-                group.nodes.extend(nodes.into_iter().map(|guid| (guid, Default::default())));
+                group.nodes.extend(nodes.into_iter().map(|guid| (guid, NodeOutage::default())));
             }
         }
     }
@@ -492,6 +480,17 @@ impl Grouper {
             }
         }
     }
+}
+
+/// Moves indexes to where their groups are now; those of groups that are gone are removed.
+fn follow<K: std::hash::Hash + Eq>(indexes: &mut HashMap<K, Index>, moved: &HashMap<Index, Index>) {
+    indexes.retain(|_, index| match moved.get(index) {
+        Some(now) => {
+            *index = *now;
+            true
+        }
+        None => false,
+    });
 }
 
 /// Whether a verdict has another reason than that the link went down.

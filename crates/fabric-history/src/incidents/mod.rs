@@ -317,11 +317,10 @@ impl Incidents {
         for_each(source, &EventFilter::all(window), &mut add)?;
         let mut found = Incidents::default();
         for (fabric, grouper) in groupers {
-            let of = |states: &[FabricState]| {
-                states.iter().find(|state| state.fabric == fabric).cloned()
-            };
+            let [before, after] =
+                [before, after].map(|states| states.iter().find(|state| state.fabric == fabric));
             found.more += grouper.dropped;
-            found.incidents.extend(grouper.finish(&fabric, window, of(before), of(after)));
+            found.incidents.extend(grouper.finish(&fabric, window, before, after));
         }
         found.merge_hosts();
         found.limit(limit);

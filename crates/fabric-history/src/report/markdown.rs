@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::local_clock::LocalClock;
 use crate::plot;
-use crate::report::{Finding, Report, Section};
+use crate::report::{Finding, PluggedModule, Report, Section};
 use ib_mad::label;
 
 /// Columns of a line of bars.
@@ -75,9 +75,9 @@ fn write_finding(
         writeln!(out, "- **Try first:** {}", escaped(advice))?;
     }
     for module in &finding.modules {
-        let [part, serial, port] =
-            [&module.part, &module.serial, &module.port].map(|it| escaped(it));
-        writeln!(out, "- **Part:** {part}, serial number {serial}, at {port}")?;
+        let PluggedModule { part, serial, port: at } = module;
+        let [part, serial, at] = [part, serial, at].map(|text| escaped(text));
+        writeln!(out, "- **Part:** {part}, serial number {serial}, at {at}")?;
     }
     writeln!(out, "- **Since then:** {}", escaped(&finding.since_then))?;
     if let Some(link) = incident.link {

@@ -12,11 +12,11 @@ pub(super) const KINDS: [EventKind; 3] =
     [EventKind::ExporterStart, EventKind::SweepFailed, EventKind::CounterSaturated];
 
 /// What data is missing. The events are those of [`KINDS`].
-pub(super) fn sentences<'a>(
+pub(super) fn sentences(
     cover: &Coverage,
     window: Window,
     events: &[Event],
-    incidents: impl Iterator<Item = &'a Incident> + Clone,
+    incidents: &[Incident],
     after: &[FabricState],
     format_time: FormatTime<'_>,
 ) -> Vec<String> {
@@ -64,7 +64,7 @@ pub(super) fn sentences<'a>(
         push_some(&mut sentences, matching.map(line), kind.label());
     }
     let of_kinds = |kinds: &'static [IncidentKind]| {
-        incidents.clone().filter(move |incident| kinds.contains(&incident.kind))
+        incidents.iter().filter(move |incident| kinds.contains(&incident.kind))
     };
     let cleared = of_kinds(&[IncidentKind::CountersCleared]).map(|incident| {
         format!(

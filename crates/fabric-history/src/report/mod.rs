@@ -22,6 +22,7 @@ use crate::incidents::{Incident, Incidents, MAX_INCIDENTS, at_beginning};
 use crate::local_clock::LocalClock;
 use crate::model::{ErrorDelta, Port, Window};
 use crate::source::{Answer, EventFilter, Source, until_known};
+use ib_fabric::topology::LinkId;
 use ib_health::evidence;
 use ib_mad::{Counter, label};
 
@@ -83,8 +84,8 @@ impl Report {
         let mut found = Incidents::among(source, window, [&before, &after], MAX_INCIDENTS)?;
         let filter = EventFilter { kinds: missing::KINDS.to_vec(), ..EventFilter::all(window) };
         let events = source.events(&filter)?;
-        let incidents = found.incidents.iter();
-        let unknown = missing::sentences(&cover, window, &events, incidents, &after, format_time);
+        let unknown =
+            missing::sentences(&cover, window, &events, &found.incidents, &after, format_time);
         let moved = source.error_deltas(window)?;
         let period = finding::Period { window, moved: &moved, after: &after, format_time };
         let (findings, more_findings) = finding::take(source, &mut found, MAX_FINDINGS, &period)?;
@@ -211,7 +212,7 @@ fn unexplained(moved: &ErrorDelta) -> u64 {
 fn others(moved: Vec<ErrorDelta>, findings: &[Finding]) -> Vec<ErrorDelta> {
     let is_in_finding = |moved: &ErrorDelta| {
         findings.iter().any(|finding| {
-            let ends = finding.incident.link.map(|link| link.ends());
+            let ends = finding.incident.link.map(LinkId::ends);
             finding.incident.fabric == moved.port.fabric
                 && ends.is_some_and(|ends| ends.contains(&moved.port.end()))
         })

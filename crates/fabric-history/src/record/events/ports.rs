@@ -165,7 +165,8 @@ impl Sweep<'_> {
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));
         }
         if let Some(repair) = found.repair.filter(|_| is_same) {
-            text += &format!("; try first: {}", repair.help());
+            text += "; try first: ";
+            text += repair.help();
         }
         let snapshot = self.snapshot;
         NewEvent {
