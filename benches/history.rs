@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fabric_exporter::config::options::FabricOptions;
+use fabric_history::incidents::Incidents;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html};
@@ -368,6 +369,9 @@ fn report(reader: &Reader, window: Window) {
         assert_eq!(report.findings.len() + report.more_findings, SUSPECTS);
         html::write(&report, &LocalClock::now())
     });
+    let day = Window { from: window.to - Duration::from_secs(24 * 3600), ..window };
+    let (_, latest) = took(|| Incidents::latest(reader, day, 10).unwrap());
+    row("the latest incidents, for the overview", &ms(latest), "under 300 ms");
     let what = format!("report of one hour: {SUSPECTS} suspects, {} kB of HTML", page.len() / 1000);
     row(&what, &ms(whole), "under 3 s");
     row("  the sum of its queries", &ms(all), "");

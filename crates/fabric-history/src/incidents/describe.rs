@@ -252,7 +252,11 @@ impl View<'_> {
 
     /// The root for which ports waited most.
     fn worst_root(&self) -> Option<((Guid, u8), &Root)> {
-        let waited = |root: &Root| (share(root), ports_of(root));
+        // Of equal ones that with a host says more.
+        let waited = |root: &Root| {
+            let has_host = root.detail["host"].is_string();
+            ((share(root) * 100.0).round(), has_host, ports_of(root))
+        };
         let roots = self.group.roots.iter();
         let worst = roots.max_by(|(_, a), (_, b)| {
             waited(a).partial_cmp(&waited(b)).unwrap_or(std::cmp::Ordering::Equal)
