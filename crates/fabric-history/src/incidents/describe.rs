@@ -108,15 +108,11 @@ impl View<'_> {
         let lasts = self.group.ended().is_none();
         let text = match kind {
             _ if self.is_planned() => return None,
-            IncidentKind::SwitchDown if lasts => {
-                "Check the power of the switch, its management interface, and its cables."
-            }
+            IncidentKind::SwitchDown if lasts => "Check its power and console.",
             IncidentKind::SwitchDown => {
                 "Look in the log of the switch for the reason of its reset."
             }
-            IncidentKind::HostDown if lasts => {
-                "Check whether the host runs. If it does, reload the driver of its HCA."
-            }
+            IncidentKind::HostDown if lasts => "Check whether the host is up.",
             IncidentKind::HostDown => {
                 "Nothing, if its reboot was planned. Else see the log of the host."
             }

@@ -93,6 +93,8 @@ pub struct Group {
     /// When it was found to be over without an event.
     pub found_over: Option<SystemTime>,
     pub nodes: BTreeMap<Guid, NodeOutage>,
+    /// Whether a switch went down.
+    pub has_switch: bool,
     pub links: BTreeMap<LinkId, LinkFacts>,
     pub ports: BTreeSet<End>,
     pub roots: BTreeMap<End, Root>,
@@ -123,6 +125,7 @@ impl Group {
             interrupted: None,
             found_over: None,
             nodes: BTreeMap::new(),
+            has_switch: false,
             links: BTreeMap::new(),
             ports: BTreeSet::new(),
             roots: BTreeMap::new(),
@@ -161,6 +164,7 @@ impl Group {
         self.settled = self.settled.max(other.settled);
         self.began_earlier |= other.began_earlier;
         self.nodes.extend(other.nodes);
+        self.has_switch |= other.has_switch;
         self.links.extend(other.links);
         self.ports.extend(other.ports);
         self.roots.extend(other.roots);

@@ -29,6 +29,9 @@ const RELAPSE: Duration = Duration::from_secs(6 * 3600);
 /// Groups of a fabric in memory: a month of a fabric with a thousand hosts has some hundred.
 const MAX_GROUPS: usize = 20_000;
 
+/// Groups among which the outage of a former master is looked for.
+const MAX_LOOKED: usize = 1_000;
+
 /// Where a group is among all.
 type Index = usize;
 
@@ -110,6 +113,8 @@ impl Grouper {
                 }
             }
         }
+        group.has_switch |= kind == EventKind::NodeDown
+            && event.node.is_some_and(|node| self.places.is_switch(node));
         // The verdict on a link that went down with its node is held for an hour after that.
         let has_verdict = kind == EventKind::VerdictChanged || group.cause == Cause::Link;
         if let Some(link) = event.link.filter(|_| has_verdict) {
@@ -160,14 +165,11 @@ impl Grouper {
         }
         let is_switch = self.places.is_switch(guid);
         let near = if is_switch { NEAR } else { AT_ONCE };
-        let mut nodes = group.nodes.keys();
-        let same_kind = nodes.any(|of| self.places.is_switch(*of) == is_switch);
-        let host = self.places.host(guid);
-        let same_host = host.is_some()
-            && group.nodes.keys().any(|of| self.places.host(*of) == host)
-            && group.began + NEAR >= at;
-        let began_with_switch = group.nodes.keys().any(|of| self.places.is_switch(*of));
-        same_host || same_kind && is_switch == began_with_switch && group.began + near >= at
+        if is_switch == group.has_switch && group.began + near >= at {
+            return true;
+        }
+        let host = self.places.host(guid).filter(|_| group.began + NEAR >= at);
+        host.is_some() && group.nodes.keys().any(|of| self.places.host(*of) == host)
     }
 
     /// The group of a link's event, or of a port that has a link.
@@ -234,8 +236,13 @@ impl Grouper {
         // `from host-1 to host-2`
         let former = event.text.strip_prefix("from ").and_then(|rest| rest.split_once(" to "));
         let is_down = former.is_some_and(|(former, _)| {
-            let outages =
-                self.groups.iter().rev().flatten().filter(|group| group.ended().is_none());
+            let outages = self
+                .groups
+                .iter()
+                .rev()
+                .take(MAX_LOOKED)
+                .flatten()
+                .filter(|group| group.ended().is_none());
             let mut down = outages.flat_map(|group| &group.nodes);
             down.any(|(guid, node)| node.up.is_none() && self.places.name(*guid) == former)
         });
