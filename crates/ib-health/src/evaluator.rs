@@ -56,11 +56,11 @@ pub struct LinkEvaluator {
     last_began: Moment,
     /// Since when nodes are down.
     nodes_down: HashMap<Guid, Moment>,
-    /// When nodes that were down responded again, for some minutes.
-    returned: HashMap<Guid, Moment>,
-    /// The ports that waited for a switch while it was away: they are no roots, but the ports of that switch count from
+    /// Switches that are down, and for some minutes those that were: when they responded again.
+    absent_switches: HashMap<Guid, Option<Moment>>,
+    /// The ports that waited for a switch while it was down: they are no roots, but the ports of that switch count from
     /// zero, so that the root behind them is not known.
-    waited_for_absent: Vec<PortIndex>,
+    waited_for_absent: HashSet<PortIndex>,
 }
 
 impl LinkEvaluator {
@@ -215,8 +215,7 @@ impl LinkEvaluator {
         compared: &mut [Compared],
     ) -> Snapshot {
         let fabric = Arc::clone(&self.fabric);
-        let any_was_away = !self.nodes_down.is_empty() || !self.returned.is_empty();
-        let mut waited_for_absent = Vec::new();
+        self.waited_for_absent.clear();
         let snapshot = snapshot.into_totals(|snapshot, port, reading| {
             let index = port.0 as usize;
             let tracker = &mut self.ports[index];
@@ -247,15 +246,15 @@ impl LinkEvaluator {
                         Some(Flow { rate: (bytes as f64 / growth.seconds) as f32, used })
                     };
                     let measured = |counter| tracker.is_measured(&growth, counter);
-                    let peer = fabric.port(port).connected_peer().filter(|_| any_was_away);
-                    let switch = peer.map(|peer| fabric.node_of(peer)).filter(|it| it.is_switch());
-                    let guid = switch.map(|switch| switch.identity.guid);
-                    let returned = guid.and_then(|guid| self.returned.get(&guid));
-                    let since = returned.map(|it| growth.at.since(*it).as_secs_f64());
-                    if guid.is_some_and(|guid| self.nodes_down.contains_key(&guid))
-                        || since.is_some_and(|since| since < growth.seconds)
-                    {
-                        waited_for_absent.push(port);
+                    let peer = fabric.port(port).connected_peer();
+                    let absent = peer
+                        .filter(|_| !self.absent_switches.is_empty())
+                        .and_then(|peer| self.absent_switches.get(&fabric.end(peer).0));
+                    let is_in_time = |returned: &Moment| {
+                        growth.at.since(*returned).as_secs_f64() < growth.seconds
+                    };
+                    if absent.is_some_and(|returned| returned.as_ref().is_none_or(is_in_time)) {
+                        self.waited_for_absent.insert(port);
                     }
                     let ticks = growth.timed(Counter::XmitWait);
                     found.wait = ticks.filter(|_| measured(Counter::XmitWait)).and_then(wait);
@@ -269,7 +268,6 @@ impl LinkEvaluator {
             found.counters = tracker.totals.status();
             found.reset_offsets = tracker.totals.reset_offsets().cloned();
         });
-        self.waited_for_absent = waited_for_absent;
         // These count from zero from the next sweep on.
         for cleared in &snapshot.cleared {
             self.ports[cleared.port.0 as usize].totals.on_clear(cleared.counter, cleared.last);
@@ -306,9 +304,15 @@ impl LinkEvaluator {
             .collect();
         let by_guid = down.iter().map(|(node, since)| (fabric.node(*node).identity.guid, *since));
         self.nodes_down = by_guid.collect();
-        let returned = before.keys().filter(|guid| !self.nodes_down.contains_key(guid));
-        self.returned.extend(returned.map(|guid| (*guid, snapshot.ended)));
-        self.returned.retain(|_, at| snapshot.ended.since(*at) < congestion::GRACE);
+        self.absent_switches.retain(|guid, returned| {
+            if returned.is_none() && !self.nodes_down.contains_key(guid) {
+                *returned = Some(snapshot.ended);
+            }
+            returned.is_none_or(|at| snapshot.ended.since(at) < congestion::GRACE)
+        });
+        let switches = down.keys().map(|node| fabric.node(*node)).filter(|node| node.is_switch());
+        let absent = switches.map(|switch| (switch.identity.guid, None));
+        self.absent_switches.extend(absent);
         down
     }
 
