@@ -11,7 +11,7 @@ use fabric_history::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
 };
 use fabric_history::source::{
-    Answer, Cursor, EventFilter, Events, Page, SeriesDetail, Source, SourceError,
+    Answer, EventFilter, Events, Page, SeriesDetail, Source, SourceError, for_each_event,
 };
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::End;
@@ -72,22 +72,6 @@ impl HistoryClient {
             return Err(self.problem(problem));
         }
         Ok(out.sync_all().map_err(failed)?)
-    }
-
-    /// All events that a filter selects, page after page.
-    fn pages(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
-        let (mut all, mut after) = (Vec::new(), None::<Cursor>);
-        loop {
-            let Events { events, next } = self.page(filter, Page::largest(after))?;
-            all.extend(events);
-            if next.is_none() {
-                return Ok(all);
-            }
-            if next <= after {
-                return Err(self.problem("returned the same page of events twice"));
-            }
-            after = next;
-        }
     }
 
     /// The nodes and ports that a LID or GUID means at present, by the GUIDs of their nodes.
@@ -208,8 +192,10 @@ impl Source for HistoryClient {
     }
 
     fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
+        let mut all: Vec<Event> = Vec::new();
         if filter.ports.len() + filter.nodes.len() <= MAX_PORTS {
-            return self.pages(filter);
+            for_each_event(self, filter, &mut |event| all.push(event))?;
+            return Ok(all);
         }
         // With both, the file selects the events that are about both.
         if !filter.nodes.is_empty() && !filter.ports.is_empty() {
@@ -222,9 +208,8 @@ impl Source for HistoryClient {
         let nodes = nodes.map(|some| EventFilter { nodes: some.to_vec(), ..rest.clone() });
         let ports = filter.ports.chunks(MAX_PORTS);
         let ports = ports.map(|some| EventFilter { ports: some.to_vec(), ..rest.clone() });
-        let mut all: Vec<Event> = Vec::new();
         for part in nodes.chain(ports) {
-            all.extend(self.pages(&part)?);
+            for_each_event(self, &part, &mut |event| all.push(event))?;
         }
         // An event about two of the ports was returned twice.
         all.sort_by_key(|event| event.at);

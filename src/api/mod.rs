@@ -122,7 +122,7 @@ impl Filter {
 
 /// The verdict with this label, or which labels there are.
 pub(crate) fn parse_verdict(label: &str) -> Result<Verdict, String> {
-    let labels = || Verdict::ALL.map(Verdict::label).join(", ");
+    let labels = Verdict::labels;
     Verdict::from_label(label).ok_or_else(|| format!("must be one of: {}", labels()))
 }
 

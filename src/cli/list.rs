@@ -100,14 +100,14 @@ pub(super) fn verdict(text: &str) -> Result<Verdict, String> {
     let text = text.to_lowercase();
     let is_it =
         |verdict: &Verdict| [verdict.label(), Verdict::word(verdict.label())].contains(&&*text);
-    let known = || format!("known: {}", Verdict::ALL.map(Verdict::label).join(", "));
+    let known = || format!("known: {}", Verdict::labels());
     Verdict::ALL.into_iter().find(is_it).ok_or_else(known)
 }
 
 /// A reason by its label, or as it is printed: with blanks.
 fn reason(text: &str) -> Result<Reason, String> {
     let label = text.to_lowercase().replace([' ', '-'], "_");
-    let known = || format!("known: {}", Reason::ALL.map(Reason::label).join(", "));
+    let known = || format!("known: {}", Reason::labels());
     Reason::from_label(&label).ok_or_else(known)
 }
 

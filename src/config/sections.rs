@@ -222,7 +222,7 @@ impl HealthOptions {
         if let Some(label) = &self.ber_confidence
             && Confidence::from_label(label).is_none()
         {
-            let known = Confidence::ALL.map(Confidence::label).join(", ");
+            let known = Confidence::labels();
             report("ber-confidence", format!("{label:?} is not one of: {known}"));
         }
         let most = FlapDayLimit::MOST;
@@ -250,11 +250,11 @@ impl LimitOption {
     fn validate(&self, index: usize, report: Report<'_>) {
         let key = |key: &str| format!("limits[{index}].{key}");
         if Speed::from_label(&self.speed).is_none() {
-            let known = Speed::ALL.map(Speed::label).join(", ");
+            let known = Speed::labels();
             report(&key("speed"), format!("{:?} is not one of: {known}", self.speed));
         }
         if let Some(label) = self.fec.as_deref().filter(|label| Fec::from_label(label).is_none()) {
-            let known = Fec::ALL.map(Fec::label).join(", ");
+            let known = Fec::labels();
             report(&key("fec"), format!("{label:?} is not one of: {known}"));
         }
         for (name, ratio) in [("symbol", Some(self.symbol)), ("pre-fec", self.pre_fec)] {

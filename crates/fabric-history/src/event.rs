@@ -53,13 +53,6 @@ ib_mad::labeled_enum! {
     }
 }
 
-impl EventKind {
-    /// The labels of all kinds, for messages.
-    pub fn labels() -> String {
-        EventKind::ALL.map(EventKind::label).join(", ")
-    }
-}
-
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {

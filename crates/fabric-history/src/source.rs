@@ -104,6 +104,27 @@ pub trait Source {
     fn coverage(&self, window: Window) -> Answer<Coverage>;
 }
 
+/// Reads the events that a filter selects, page after page: no more than a page of them is in memory.
+pub fn for_each_event(
+    source: &dyn Source,
+    filter: &EventFilter,
+    see: &mut dyn FnMut(Event),
+) -> Answer<()> {
+    let mut after = None;
+    loop {
+        let Events { events, next } = source.page(filter, Page::largest(after))?;
+        events.into_iter().for_each(&mut *see);
+        if next.is_none() {
+            return Ok(());
+        }
+        if next <= after {
+            let problem = "returned the same page of events twice".to_owned();
+            return Err(SourceError::Address(source.name(), problem));
+        }
+        after = next;
+    }
+}
+
 /// The window without what lies in the future.
 pub fn until_known(source: &dyn Source, window: Window, now: SystemTime) -> Answer<Window> {
     let mut window = window;

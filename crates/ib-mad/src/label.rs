@@ -39,6 +39,11 @@ macro_rules! labeled_enum {
                 match self { $($name::$variant => $doc),+ }
             }
 
+            /// The labels of all variants, for messages.
+            pub fn labels() -> String {
+                Self::ALL.map(Self::label).join(", ")
+            }
+
             /// The variant with this label.
             pub fn from_label(label: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|it| it.label() == label)

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::EventKind;
 use crate::model::{Event, FabricState, Window, text};
-use crate::source::{Answer, EventFilter, Page, Source};
+use crate::source::{Answer, EventFilter, Source, for_each_event};
 use ib_fabric::topology::LinkId;
 use ib_mad::{Guid, PortNumber};
 
@@ -80,18 +80,6 @@ impl IncidentKind {
             IncidentKind::FabricGrew => "extension of the fabric",
             IncidentKind::Monitoring => "interruption of monitoring",
         }
-    }
-
-    /// The labels of all kinds, for messages.
-    pub fn labels() -> String {
-        IncidentKind::ALL.map(IncidentKind::label).join(", ")
-    }
-}
-
-impl Severity {
-    /// The labels of all severities, for messages.
-    pub fn labels() -> String {
-        Severity::ALL.map(Severity::label).join(", ")
     }
 }
 
@@ -312,9 +300,9 @@ impl Incidents {
         };
         if earlier.to < window.from {
             let filter = EventFilter { kinds: LASTING.to_vec(), ..EventFilter::all(earlier) };
-            for_each(source, &filter, &mut add)?;
+            for_each_event(source, &filter, &mut add)?;
         }
-        for_each(source, &EventFilter::all(window), &mut add)?;
+        for_each_event(source, &EventFilter::all(window), &mut add)?;
         let mut found = Incidents::default();
         for (fabric, grouper) in groupers {
             let [before, after] =
@@ -361,20 +349,6 @@ impl Incidents {
         }
         self.incidents
             .sort_by(|a, b| (a.began, &a.fabric, &a.place).cmp(&(b.began, &b.fabric, &b.place)));
-    }
-}
-
-/// Reads events page after page: no more than a page of them is in memory.
-fn for_each(source: &dyn Source, filter: &EventFilter, see: &mut dyn FnMut(Event)) -> Answer<()> {
-    let mut after = None;
-    loop {
-        let page = source.page(filter, Page::largest(after))?;
-        page.events.into_iter().for_each(&mut *see);
-        // A position that does not advance would be read for ever.
-        if page.next.is_none() || page.next <= after {
-            return Ok(());
-        }
-        after = page.next;
     }
 }
 
