@@ -1,5 +1,5 @@
-//! `/events`: the recorded incidents and events, the latest first; and queries of the history for pages, with a permit of their own
-//! and a short timeout.
+//! `/events`: the recorded incidents and events, the latest first; and queries of the history for pages, with a permit of
+//! their own and a short timeout.
 
 use std::time::{Duration, SystemTime};
 

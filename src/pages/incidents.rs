@@ -1,12 +1,9 @@
 //! Incidents on pages: a row each, with its events folded.
 
-use std::time::Duration;
-
 use maud::{Markup, html};
 
 use fabric_history::incidents::{Incident, Severity};
 use fabric_history::local_clock::LocalClock;
-use ib_health::evidence;
 
 use super::{address, components};
 
@@ -39,7 +36,7 @@ pub fn table(
                     @if incident.began_earlier { "before " }
                     (components::timestamp(clock, incident.began))
                 }
-                td .when data-label="Length" { (length(incident)) }
+                td .when data-label="Length" { (incident.length_text()) }
                 td data-label="Severity" { (severity(incident)) }
                 @if several_fabrics { td data-label="Fabric" { bdi { (incident.fabric) } } }
                 td { (what(clock, incident, with_events)) }
@@ -59,7 +56,7 @@ fn what(clock: &LocalClock, incident: &Incident, with_events: bool) -> Markup {
             @if incident.severity > Severity::Info && let Some(advice) = &incident.advice {
                 div { "Try first: " (advice) }
             }
-            @if incident.host_count > 0 { div .quiet { (hosts(incident)) } }
+            @if incident.host_count > 0 { div .quiet { "Hosts: " (incident.hosts_text()) } }
             details {
                 summary { (components::plural(incident.event_count as u64, "event")) }
                 div .wide { (components::event_table(clock, &incident.events, false)) }
@@ -76,14 +73,6 @@ fn what(clock: &LocalClock, incident: &Incident, with_events: bool) -> Markup {
     }
 }
 
-fn hosts(incident: &Incident) -> String {
-    let names = incident.hosts.join(", ");
-    match incident.host_count.saturating_sub(incident.hosts.len()) {
-        0 => format!("Hosts: {names}"),
-        more => format!("Hosts: {names}, and {more} more"),
-    }
-}
-
 fn severity(incident: &Incident) -> Markup {
     let class = match incident.severity {
         Severity::Critical => "bad",
@@ -91,15 +80,6 @@ fn severity(incident: &Incident) -> Markup {
         Severity::Info => return html! { span .quiet { (incident.severity.label()) } },
     };
     html! { span .verdict.(class) { (incident.severity.label()) } }
-}
-
-/// How long it lasted; nothing of what has no length.
-fn length(incident: &Incident) -> String {
-    let Some(end) = incident.ended else { return "lasts".into() };
-    match end.duration_since(incident.began).unwrap_or_default().as_secs() {
-        0 => String::new(),
-        seconds => evidence::duration(Duration::from_secs(seconds)),
-    }
 }
 
 /// The page of its link, port or node.

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use ib_fabric::topology::{End, LinkId};
-use ib_health::evidence;
 use ib_health::outage::Downtime;
+use ib_health::{Verdict, evidence};
 use ib_mad::label;
 use ib_mad::{Guid, PortNumber};
 
@@ -113,6 +113,16 @@ pub(crate) fn flap_text(count: u32, down: Downtime, all: u64) -> String {
 pub fn downtime_detail(down: Downtime) -> Value {
     let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
     json!({"down_seconds": seconds(down.least), "down_max_seconds": seconds(down.most)})
+}
+
+/// The verdict under a key of an event's detail: `from` or `to`.
+pub(super) fn verdict_of(detail: &Value, key: &str) -> Option<Verdict> {
+    Verdict::from_label(detail[key].as_str()?)
+}
+
+/// How many link downs a flap combines, by its detail.
+pub(super) fn losses_of(detail: &Value) -> u64 {
+    detail["losses"].as_u64().unwrap_or(1)
 }
 
 /// How long a link was down, from the detail of an event.

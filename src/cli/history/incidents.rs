@@ -5,9 +5,7 @@ use clap::Args;
 use fabric_history::Source;
 use fabric_history::incidents::{Incident, IncidentKind, Incidents, MAX_INCIDENTS, Severity};
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::Window;
 use fabric_history::source::until_known;
-use ib_health::evidence;
 use ib_mad::label::plural;
 
 use super::show::{column_width, event_table, summarize, text_of};
@@ -66,20 +64,17 @@ impl IncidentsArgs {
         let text = if self.json {
             as_json(&found)?
         } else {
-            self.table(&found.incidents, window, clock, color.is_on())
+            self.table(&found.incidents, clock, color.is_on())
         };
         Ok(Output { text, summary })
     }
 
-    fn table(
-        &self,
-        incidents: &[Incident],
-        window: Window,
-        clock: &LocalClock,
-        colors: bool,
-    ) -> String {
-        let lengths: Vec<String> =
-            incidents.iter().map(|incident| length(incident, window)).collect();
+    fn table(&self, incidents: &[Incident], clock: &LocalClock, colors: bool) -> String {
+        let length = |incident: &Incident| match incident.length_text() {
+            text if text.is_empty() => "-".to_owned(),
+            text => text,
+        };
+        let lengths: Vec<String> = incidents.iter().map(length).collect();
         let width = column_width(lengths.iter().map(String::as_str));
         let severities = column_width(Severity::ALL.into_iter().map(Severity::label));
         let mut lines = Vec::new();
@@ -103,15 +98,6 @@ impl IncidentsArgs {
             }
         }
         text_of(lines)
-    }
-}
-
-/// How long it lasted: `4m 15s`, or `lasts`, `-` for what has no length.
-fn length(incident: &Incident, window: Window) -> String {
-    match incident.length(window.to).as_secs() {
-        _ if incident.ended.is_none() => "lasts".into(),
-        0 => "-".into(),
-        seconds => evidence::duration(std::time::Duration::from_secs(seconds)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Result;
 
 use crate::cable_life::{self, CableChange, CableLife, CableMatches, CablePlace, Place, Stay};
-use crate::event::EventKind;
+use crate::event::{EventKind, losses_of, verdict_of};
 use crate::file::reader::Reader;
 use crate::file::sql::{Order, PortRow};
 use crate::file::{timeline, walk};
@@ -13,7 +13,6 @@ use crate::model::{Event, Window};
 use crate::source::{EventFilter, MAX_LIMIT};
 use crate::time_of;
 use ib_fabric::topology::End;
-use ib_health::Verdict;
 use ib_mad::Guid;
 
 /// How many serial numbers are listed.
@@ -141,12 +140,15 @@ fn place(
     let verdict = cable.as_ref().map(|cable| cable.verdict);
     let peer = cable.and_then(|cable| cable.ends.into_iter().find(|end| !end.is_same(&port)));
     let of = |kind: EventKind| events.iter().filter(move |event| event.kind == kind.label());
-    let told = |event: &Event, key: &str| Verdict::from_label(event.detail[key].as_str()?);
-    let verdicts = of(EventKind::VerdictChanged).filter_map(|event| told(event, "to"));
+    let verdicts =
+        of(EventKind::VerdictChanged).filter_map(|event| verdict_of(&event.detail, "to"));
     // What came before belongs to the cable that was there before.
     let first = of(EventKind::VerdictChanged).next().filter(|_| stay.since.is_none());
-    let worst = verdicts.chain(first.and_then(|event| told(event, "from"))).chain(verdict).max();
-    let losses = |event: &Event| event.detail["losses"].as_u64().unwrap_or(1);
+    let worst = verdicts
+        .chain(first.and_then(|event| verdict_of(&event.detail, "from")))
+        .chain(verdict)
+        .max();
+    let losses = |event: &Event| losses_of(&event.detail);
     Ok(CablePlace {
         since: stay.since,
         until: stay.until,

@@ -1,24 +1,22 @@
-//! What an incident is called, how severe it is, why it happened, and how much harm it did.
+//! What kind of incident a group of events is, how severe it is, where it was, and how much harm it did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use crate::EventKind;
-use crate::incidents::group::{Cause, Group, LinkFacts, Root};
+use crate::incidents::congestion::Root;
+use crate::incidents::group::{Group, GroupKind, LinkFacts};
+use crate::incidents::incident::{Harm, HarmClass, Incident, IncidentKind, Severity};
 use crate::incidents::places::Places;
-use crate::incidents::{Harm, HarmClass, Incident, IncidentKind, Severity};
 use crate::model::Window;
 use ib_fabric::topology::LinkId;
+use ib_health::Verdict;
 use ib_health::outage::ExpectedCause;
 use ib_health::verdict::Repair;
-use ib_health::{Verdict, evidence};
 use ib_mad::{Guid, label};
 
 /// Names of hosts that an incident lists; further ones are only counted.
 const MAX_HOSTS: usize = 20;
-
-/// Names in a title.
-const MAX_NAMED: usize = 3;
 
 /// A host that is down for longer has not rebooted: firmware updates take up to half an hour.
 const LONG_OUTAGE: Duration = Duration::from_secs(3600);
@@ -69,9 +67,9 @@ pub fn describe(group: &Group, places: &Places, fabric: &str, window: Window) ->
 }
 
 /// A group in its fabric.
-struct View<'a> {
-    group: &'a Group,
-    places: &'a Places,
+pub struct View<'a> {
+    pub group: &'a Group,
+    pub places: &'a Places,
     fabric: &'a str,
     /// The end of the period.
     now: SystemTime,
@@ -81,15 +79,15 @@ impl View<'_> {
     fn link(&self) -> Option<&LinkFacts> {
         let mut links = self.group.links.values();
         let first = links.next()?;
-        (self.group.cause == Cause::Link && links.next().is_none()).then_some(first)
+        (self.group.kind == GroupKind::Link && links.next().is_none()).then_some(first)
     }
 
     /// The link that it is about: that of a flap took an HCA away.
     fn link_id(&self, kind: IncidentKind) -> Option<LinkId> {
         let mut links = self.group.links.iter();
-        match self.group.cause {
-            Cause::Link => links.next().map(|(id, _)| *id),
-            Cause::Outage if kind == IncidentKind::LinkFlap => {
+        match self.group.kind {
+            GroupKind::Link => links.next().map(|(id, _)| *id),
+            GroupKind::Outage if kind == IncidentKind::LinkFlap => {
                 links.find(|(_, facts)| facts.flaps > 0).map(|(id, _)| *id)
             }
             _ => None,
@@ -97,57 +95,26 @@ impl View<'_> {
     }
 
     /// What the latest verdict advises, unless it was done: a cable that was replaced is another one.
-    fn repair(&self) -> Option<Repair> {
+    pub fn repair(&self) -> Option<Repair> {
         let facts = self.link()?;
         let is_replaced = self.group.replaced.is_some() && facts.verdict < Verdict::Watch;
         let repair = facts.repair.as_deref().filter(|_| !is_replaced)?;
         Repair::from_label(repair)
     }
 
-    fn advice(&self, kind: IncidentKind) -> Option<String> {
-        let lasts = self.group.ended().is_none();
-        let text = match kind {
-            _ if self.is_planned() => return None,
-            IncidentKind::SwitchDown if lasts => "Check its power and console.",
-            IncidentKind::SwitchDown => {
-                "Look in the log of the switch for the reason of its reset."
-            }
-            IncidentKind::HostDown if lasts => "Check whether the host is up.",
-            IncidentKind::HostDown => {
-                "Nothing, if its reboot was planned. Else see the log of the host."
-            }
-            IncidentKind::Congestion => self.congestion_advice(),
-            _ => return self.repair().map(|repair| repair.help().to_owned()),
-        };
-        Some(text.to_owned())
-    }
-
-    fn congestion_advice(&self) -> &'static str {
-        let root = self.worst_root().map(|(_, root)| root);
-        match root.and_then(|root| root.detail["cause"].as_str()) {
-            Some(cause) if cause.contains("receiver") => {
-                "Check the receiving host: its PCIe slot, memory and CPU load."
-            }
-            Some(_) => {
-                "Spread the traffic over more links, or start fewer jobs that send to one host."
-            }
-            None => "See which jobs used the ports at that time.",
-        }
-    }
-
-    fn switches(&self) -> impl Iterator<Item = Guid> {
+    pub fn switches(&self) -> impl Iterator<Item = Guid> {
         self.group.nodes.keys().copied().filter(|guid| self.places.is_switch(*guid))
     }
 
-    fn hcas(&self) -> impl Iterator<Item = Guid> {
+    pub fn hcas(&self) -> impl Iterator<Item = Guid> {
         self.group.nodes.keys().copied().filter(|guid| !self.places.is_switch(*guid))
     }
 
-    fn hosts(&self) -> Vec<String> {
+    pub fn hosts(&self) -> Vec<String> {
         let of_roots = self.group.roots.values().filter_map(|root| root.detail["host"].as_str());
         let mut hosts: BTreeSet<String> = of_roots.map(str::to_owned).collect();
         hosts.extend(self.hcas().filter_map(|guid| self.places.host(guid)));
-        if self.group.cause == Cause::Link {
+        if self.group.kind == GroupKind::Link {
             let ends = self.group.links.keys().flat_map(|link| link.ends());
             hosts.extend(ends.filter_map(|(guid, _)| self.places.host(guid)));
         }
@@ -158,24 +125,24 @@ impl View<'_> {
 
     /// An outage of one HCA whose link was lost is a flap: the link took the HCA away, not the HCA the link.
     fn is_flap(&self) -> bool {
-        self.group.cause == Cause::Link
+        self.group.kind == GroupKind::Link
             || self.switches().next().is_none() && self.group.count(EventKind::Flap) > 0
     }
 
     fn kind(&self) -> IncidentKind {
         let group = self.group;
-        match group.cause {
-            Cause::Outage if self.switches().next().is_some() => IncidentKind::SwitchDown,
-            Cause::Outage if self.is_flap() => IncidentKind::LinkFlap,
-            Cause::Outage => IncidentKind::HostDown,
-            Cause::Link => self.link_kind(),
-            Cause::Recabling => IncidentKind::CableMoved,
-            Cause::Congestion => IncidentKind::Congestion,
-            Cause::Clear => IncidentKind::CountersCleared,
-            Cause::Saturation => IncidentKind::CountersSaturated,
-            Cause::Master => IncidentKind::SubnetManager,
-            Cause::Growth => IncidentKind::FabricGrew,
-            Cause::Monitoring => IncidentKind::Monitoring,
+        match group.kind {
+            GroupKind::Outage if self.switches().next().is_some() => IncidentKind::SwitchDown,
+            GroupKind::Outage if self.is_flap() => IncidentKind::LinkFlap,
+            GroupKind::Outage => IncidentKind::HostDown,
+            GroupKind::Link => self.link_kind(),
+            GroupKind::Recabling => IncidentKind::CableMoved,
+            GroupKind::Congestion => IncidentKind::Congestion,
+            GroupKind::Clear => IncidentKind::CountersCleared,
+            GroupKind::Saturation => IncidentKind::CountersSaturated,
+            GroupKind::Master => IncidentKind::SubnetManager,
+            GroupKind::Growth => IncidentKind::FabricGrew,
+            GroupKind::Monitoring => IncidentKind::Monitoring,
         }
     }
 
@@ -214,7 +181,7 @@ impl View<'_> {
                 Severity::Warning
             }
             IncidentKind::Congestion => {
-                let is_high = group.roots.values().any(|root| level(root) == Some("high"));
+                let is_high = group.roots.values().any(|root| root.level() == Some("high"));
                 warning(is_high && length >= LONG_CONGESTION)
             }
             IncidentKind::Monitoring => warning(
@@ -224,21 +191,21 @@ impl View<'_> {
         }
     }
 
-    fn length(&self) -> Duration {
+    pub fn length(&self) -> Duration {
         let end = self.group.ended().unwrap_or(self.now);
         end.duration_since(self.group.began).unwrap_or_default()
     }
 
-    fn is_planned(&self) -> bool {
+    pub fn is_planned(&self) -> bool {
         self.group.expected.contains(ExpectedCause::Maintenance.label())
     }
 
     /// The node and port that it is about.
     fn subject(&self) -> (Option<Guid>, Option<u8>) {
         let node = self.switches().next().or_else(|| self.hcas().next());
-        match self.group.cause {
-            Cause::Outage => (node, None),
-            Cause::Congestion => match self.worst_root() {
+        match self.group.kind {
+            GroupKind::Outage => (node, None),
+            GroupKind::Congestion => match self.worst_root() {
                 Some(((guid, port), _)) => (Some(guid), Some(port)),
                 None => (None, None),
             },
@@ -247,11 +214,11 @@ impl View<'_> {
     }
 
     /// The root for which ports waited most.
-    fn worst_root(&self) -> Option<((Guid, u8), &Root)> {
+    pub fn worst_root(&self) -> Option<((Guid, u8), &Root)> {
         // Of equal ones that with a host says more.
         let waited = |root: &Root| {
             let has_host = root.detail["host"].is_string();
-            ((share(root) * 100.0).round(), has_host, ports_of(root))
+            ((root.share() * 100.0).round(), has_host, root.ports())
         };
         let roots = self.group.roots.iter();
         let worst = roots.max_by(|(_, a), (_, b)| {
@@ -260,278 +227,21 @@ impl View<'_> {
         worst.map(|(end, root)| (*end, root))
     }
 
-    fn place(&self) -> String {
+    pub fn place(&self) -> String {
         let name = |guid| self.places.name(guid);
         let of_node = self.switches().next().or_else(|| self.hcas().next()).map(name);
         let of_link = self.group.links.values().map(|link| link.place.clone());
         let of_link = of_link.filter(|place| !place.is_empty());
         let of_root = self.worst_root().map(|(_, root)| root.place.clone());
         let of_event = self.group.events.first().map(|event| event.place.clone());
-        match self.group.cause {
-            Cause::Outage => of_node,
-            Cause::Link => of_link.chain(of_event).next(),
-            Cause::Congestion => of_root,
-            Cause::Clear if self.group.cleared.len() > 1 => Some(self.fabric.to_owned()),
+        match self.group.kind {
+            GroupKind::Outage => of_node,
+            GroupKind::Link => of_link.chain(of_event).next(),
+            GroupKind::Congestion => of_root,
+            GroupKind::Clear if self.group.cleared.len() > 1 => Some(self.fabric.to_owned()),
             _ => of_event,
         }
         .unwrap_or_else(|| self.fabric.to_owned())
-    }
-
-    fn title(&self, kind: IncidentKind) -> String {
-        let group = self.group;
-        let place = self.place();
-        match kind {
-            IncidentKind::SwitchDown => self.switch_title(),
-            IncidentKind::HostDown => self.host_title(),
-            IncidentKind::LinkFlap => {
-                let flaps =
-                    group.links.values().map(|link| link.flaps).fold(0, u64::saturating_add);
-                let facts = group.links.values().find(|link| link.flaps > 0);
-                let down = facts.and_then(|link| link.down).unwrap_or_default();
-                let place = facts.map_or(place, |link| link.place.clone());
-                let times = u32::try_from(flaps.max(1)).unwrap_or(u32::MAX);
-                format!("Link {place} flapped: {}", evidence::link_downs(times, down))
-            }
-            IncidentKind::LinkBad => format!("Bad link {place}"),
-            IncidentKind::LinkDegraded => format!("Degraded link {place}"),
-            IncidentKind::LinkDown if group.ended().is_none() => format!("Link {place} is down"),
-            IncidentKind::LinkDown => format!("Link {place} was down"),
-            IncidentKind::LinkChanged => self.changed_title(&place),
-            IncidentKind::CableReplaced => {
-                let (at, what) = group.replaced.clone().unwrap_or_default();
-                format!("Cable or module replaced at {at}: {what}")
-            }
-            IncidentKind::CableMoved => {
-                let mut places: Vec<&str> = Vec::new();
-                for event in &group.events {
-                    if event.kind == EventKind::CableMoved.label()
-                        && !places.contains(&&*event.place)
-                    {
-                        places.push(&event.place);
-                    }
-                }
-                // Both ends of each cable have an event.
-                let cables = group.count(EventKind::CableMoved).div_ceil(2);
-                format!("{} moved: {}", label::plural(cables, "cable"), some(&places, places.len()))
-            }
-            IncidentKind::Congestion => self.congestion_title(),
-            IncidentKind::CountersCleared => match group.cleared.len() {
-                0 | 1 => format!("Counters of {place} were cleared or reset"),
-                nodes => {
-                    format!("Counters of {} were cleared or reset", label::plural(nodes, "node"))
-                }
-            },
-            IncidentKind::CountersSaturated => {
-                let ports = group.ports.len();
-                let texts = group.events.first().map_or("", |event| &event.text);
-                match ports {
-                    0 | 1 => format!("{place}: {texts}"),
-                    ports => format!("Counters of {} are saturated", label::plural(ports, "port")),
-                }
-            }
-            IncidentKind::SubnetManager => {
-                let last = group.events.last().map_or("", |event| &event.text);
-                match group.count(EventKind::MasterChanged) {
-                    0 | 1 => format!("Master subnet manager changed {last}"),
-                    times => format!("Master subnet manager changed {times} times, last {last}"),
-                }
-            }
-            IncidentKind::FabricGrew => self.growth_title(),
-            IncidentKind::Monitoring => {
-                let texts: Vec<&str> = group.events.iter().map(|event| &*event.text).collect();
-                capitalized(&some(&texts, texts.len()))
-            }
-        }
-    }
-
-    fn switch_title(&self) -> String {
-        let names: Vec<String> = self.switches().map(|guid| self.places.name(guid)).collect();
-        let down = self.down_for();
-        let what = match &*names {
-            [name] => format!("Switch {name}"),
-            names => {
-                format!("{} ({})", label::plural(names.len(), "switch"), some(names, names.len()))
-            }
-        };
-        let verb = self.verb(names.len());
-        let hcas = self.hcas().count();
-        let cut = match (hcas, self.group.ended().is_some()) {
-            (0, _) => String::new(),
-            (hcas, true) => format!(", {} cut off", label::plural(hcas, "HCA")),
-            (hcas, false) => format!(", {} behind it", label::plural(hcas, "HCA")),
-        };
-        format!("{what} {verb} down{down}{cut}")
-    }
-
-    fn host_title(&self) -> String {
-        let hosts = self.hosts();
-        let (down, verb) = (self.down_for(), self.verb(hosts.len()));
-        let still = self.group.nodes.values().filter(|node| node.up.is_none()).count();
-        match &*hosts {
-            [] => format!("A node {verb} down{down}"),
-            [host] => {
-                let names: Vec<String> = self.hcas().map(|guid| self.places.name(guid)).collect();
-                let hcas = match &*names {
-                    [name] if name == host => String::new(),
-                    // `node-7 mlx5_0`: the host is named already.
-                    [name] => {
-                        let hca = name.strip_prefix(&**host).unwrap_or(name).trim_start();
-                        format!(" ({hca})")
-                    }
-                    names => format!(" ({})", label::plural(names.len(), "HCA")),
-                };
-                format!("Host {host}{hcas} {verb} down{down}")
-            }
-            hosts => {
-                let names = some(hosts, hosts.len());
-                let some_still = match still {
-                    0 => String::new(),
-                    still if still == self.group.nodes.len() => String::new(),
-                    still => format!(", {} still down", label::plural(still, "HCA")),
-                };
-                let hosts = label::plural(hosts.len(), "host");
-                format!("{hosts} ({names}) {verb} down{down}{some_still}")
-            }
-        }
-    }
-
-    /// `is`, `was`, `are` or `were`.
-    fn verb(&self, count: usize) -> &'static str {
-        match (self.group.ended().is_some(), count) {
-            (false, 0 | 1) => "is",
-            (false, _) => "are",
-            (true, 0 | 1) => "was",
-            (true, _) => "were",
-        }
-    }
-
-    /// ` for 4m`, if its end and its beginning are known.
-    fn down_for(&self) -> String {
-        let is_known = self.group.ended().is_some() && !self.group.began_earlier;
-        if is_known {
-            format!(" for {}", evidence::duration(whole(self.length())))
-        } else {
-            String::new()
-        }
-    }
-
-    fn changed_title(&self, place: &str) -> String {
-        let facts = self.group.links.values().next();
-        if let Some(rate) = facts.and_then(|facts| facts.rate.as_ref()) {
-            return format!("Rate of link {place} changed {rate}");
-        }
-        let last = self.group.events.last().map_or("", |event| &event.text);
-        if self.group.count(EventKind::ExpectedLinkDown) > 0 {
-            return format!("Link {place} {last}");
-        }
-        format!("Link {place}: {last}")
-    }
-
-    fn congestion_title(&self) -> String {
-        let Some((_, root)) = self.worst_root() else { return "Congestion".into() };
-        let length = match self.group.ended() {
-            Some(_) => format!(" for {}", evidence::duration(whole(self.length()))),
-            None => String::new(),
-        };
-        let more = match self.group.roots.len() {
-            0 | 1 => String::new(),
-            roots => format!(", and {}", label::plural(roots - 1, "more root")),
-        };
-        let host = root.detail["host"].as_str().or(root.detail["node"].as_str());
-        let what = match (root.detail["cause"].as_str(), host) {
-            (Some("slow_receiver"), Some(host)) => format!("slow receiver {host}"),
-            (Some("slow_receiver"), None) => "slow receiver".into(),
-            (Some("full_link"), Some(host)) => format!("full link to {host}"),
-            (Some("full_link"), None) => "full link".into(),
-            (Some(_), Some(host)) => host.to_owned(),
-            (Some(_), None) => "cause unknown".into(),
-            // Events of earlier versions have a text only.
-            (None, _) => {
-                let text = root.text.strip_prefix("congestion root: ").unwrap_or(&root.text);
-                return format!("Congestion at {}{length}: {text}{more}", root.place);
-            }
-        };
-        let waited = if self.group.ended().is_some() { "waited" } else { "wait" };
-        let ports = label::plural(ports_of(root), "port");
-        let percent = format!("{:.0}%", share(root) * 100.0);
-        let level = level(root).unwrap_or("unknown");
-        let place = &root.place;
-        format!(
-            "Congestion{length}: {what} ({place}): {ports} {waited} up to {percent} of the time ({level}){more}"
-        )
-    }
-
-    fn growth_title(&self) -> String {
-        let nodes = self.group.count(EventKind::NodeAdded);
-        let links = self.group.count(EventKind::LinkAdded);
-        let place = self.place();
-        match (nodes, links) {
-            (1, _) => format!("New node {place}"),
-            (0, 1) => format!("New link {place}"),
-            (0, links) => format!("{} discovered", label::plural(links, "new link")),
-            (nodes, _) => format!("{} discovered", label::plural(nodes, "new node")),
-        }
-    }
-
-    /// Why it happened.
-    fn cause(&self, kind: IncidentKind) -> Option<String> {
-        let group = self.group;
-        if self.is_planned() {
-            return Some("Announced as maintenance".into());
-        }
-        match kind {
-            IncidentKind::SwitchDown | IncidentKind::HostDown => {
-                if group.count(EventKind::DeviceFatal) > 0 {
-                    return Some("The kernel reported a fatal error of the device".into());
-                }
-                let rebooted = group.expected.contains(ExpectedCause::Reboot.label());
-                let reset = self.has_reason("device reset");
-                match (rebooted || !group.cleared.is_empty(), reset) {
-                    (true, _) => Some("It was reset or rebooted: its counters began again".into()),
-                    (false, true) => Some("Its neighbors report a reset of the device".into()),
-                    (false, false) => None,
-                }
-            }
-            IncidentKind::LinkBad | IncidentKind::LinkDegraded => {
-                let facts = group.links.values().max_by_key(|facts| facts.worst)?;
-                let reasons = facts.decisive["reasons"].as_array()?.iter();
-                let reasons = reasons.filter_map(|reason| reason["evidence"].as_str());
-                let reasons: Vec<&str> = reasons.collect();
-                (!reasons.is_empty()).then(|| capitalized(&reasons.join("; ")))
-            }
-            IncidentKind::LinkFlap | IncidentKind::LinkDown => {
-                let mut reported = group.links.values().filter_map(|link| link.reported.as_ref());
-                let of_events = (group.events.iter())
-                    .filter(|event| event.kind == EventKind::LinkDownReason.label())
-                    .map(|event| &event.text);
-                let reported = reported.next().or(of_events.into_iter().next());
-                reported.map(|text| format!("Reported by the device: {text}"))
-            }
-            IncidentKind::SubnetManager if group.is_master_down => {
-                Some("The node of the former master went down".into())
-            }
-            IncidentKind::SubnetManager => Some(
-                "The node of the former master responds: its subnet manager stopped, or handed over".into(),
-            ),
-            IncidentKind::CountersCleared if group.cleared.len() > 1 => Some(
-                "A tool cleared them: perfquery -R, ibqueryerrors -k, or a monitor that clears"
-                    .into(),
-            ),
-            IncidentKind::CableMoved | IncidentKind::CableReplaced => {
-                Some("A technician worked on the cabling".into())
-            }
-            IncidentKind::Congestion => {
-                let (_, root) = self.worst_root()?;
-                let cause = root.detail["cause"].as_str().filter(|cause| *cause != "unknown")?;
-                Some(capitalized(&cause.replace('_', " ")))
-            }
-            _ => None,
-        }
-    }
-
-    fn has_reason(&self, text: &str) -> bool {
-        let reason = EventKind::LinkDownReason.label();
-        self.group.events.iter().any(|event| event.kind == reason && event.text.contains(text))
     }
 
     /// The harm in a period.
@@ -564,8 +274,8 @@ impl View<'_> {
             // Any bad cable is worse than a degraded one.
             let is_bad = group.links.values().any(|link| link.worst == Verdict::Bad);
             (HarmClass::Cable, lasted.saturating_add(if is_bad { 1 << 40 } else { 0 }))
-        } else if group.cause == Cause::Congestion {
-            let waiting = group.roots.values().map(ports_of).fold(0, u64::saturating_add);
+        } else if group.kind == GroupKind::Congestion {
+            let waiting = group.roots.values().map(Root::ports).fold(0, u64::saturating_add);
             (HarmClass::Congestion, waiting.max(1).saturating_mul(lasted))
         } else if flaps > 0 {
             (HarmClass::Flaps, flaps)
@@ -574,53 +284,4 @@ impl View<'_> {
         };
         Harm { class, amount }
     }
-}
-
-/// Up to three names, and how many more.
-fn some<S: AsRef<str>>(names: &[S], count: usize) -> String {
-    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(AsRef::as_ref).collect();
-    match count.saturating_sub(first.len()) {
-        0 => first.join(", "),
-        more => format!("{} and {more} more", first.join(", ")),
-    }
-}
-
-fn capitalized(text: &str) -> String {
-    // Names keep their case: only a word without digits is one of a sentence.
-    let first = text.split(' ').next().unwrap_or_default();
-    let is_word = first.chars().all(|char| char.is_ascii_lowercase());
-    match text.chars().next().filter(|_| is_word) {
-        Some(char) => char.to_ascii_uppercase().to_string() + &text[1..],
-        None => text.to_owned(),
-    }
-}
-
-/// To the second.
-fn whole(length: Duration) -> Duration {
-    Duration::from_secs(length.as_secs())
-}
-
-/// The level of a congestion: from its detail, or, of old events, from its text, which ends with it.
-fn level(root: &Root) -> Option<&str> {
-    let of_text = || root.text.rsplit_once('(')?.1.strip_suffix(')');
-    root.detail["level"].as_str().or_else(of_text)
-}
-
-/// How many ports waited: old events have it in their text only, `9 ports waiting, up to 6% of the time`.
-fn ports_of(root: &Root) -> u64 {
-    let of_text = || {
-        let mut words =
-            root.text.split(' ').skip_while(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
-        words.next()?.replace(',', "").parse().ok()
-    };
-    root.detail["ports"].as_u64().or_else(of_text).unwrap_or(1)
-}
-
-/// The share of time that they waited.
-fn share(root: &Root) -> f64 {
-    let of_text = || {
-        let percent = root.text.split_once('%')?.0.rsplit(' ').next()?;
-        percent.parse::<f64>().ok().map(|percent| percent / 100.0)
-    };
-    root.detail["share"].as_f64().or_else(of_text).unwrap_or(0.0)
 }

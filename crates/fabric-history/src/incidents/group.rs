@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 use crate::EventKind;
-use crate::event::downtime_of;
+use crate::event::{downtime_of, losses_of, verdict_of};
+use crate::incidents::congestion::Root;
 use crate::model::{Cable, Event};
 use ib_fabric::topology::{End, LinkId};
 use ib_health::outage::{Downtime, ExpectedCause};
@@ -18,7 +19,7 @@ const MAX_OF_A_KIND: usize = 10;
 
 /// What a group's events have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cause {
+pub enum GroupKind {
     /// Nodes are down.
     Outage,
     /// One link.
@@ -64,23 +65,12 @@ pub struct LinkFacts {
     pub down: Option<Downtime>,
     /// What its events said last of its rate.
     pub rate: Option<String>,
-    /// What the devices reported of a link down.
-    pub reported: Option<String>,
-}
-
-/// An open or ended congestion of a port.
-#[derive(Clone, Debug)]
-pub struct Root {
-    pub place: String,
-    pub text: String,
-    pub detail: Value,
-    pub ended: Option<SystemTime>,
 }
 
 /// A group of events.
 #[derive(Clone, Debug)]
 pub struct Group {
-    pub cause: Cause,
+    pub kind: GroupKind,
     pub began: SystemTime,
     /// Whether it had begun before its first event.
     pub began_earlier: bool,
@@ -115,9 +105,9 @@ pub struct Group {
 
 impl Group {
     /// A group without events.
-    pub fn new(cause: Cause, began: SystemTime) -> Self {
+    pub fn new(kind: GroupKind, began: SystemTime) -> Self {
         Group {
-            cause,
+            kind,
             began,
             began_earlier: false,
             last: began,
@@ -190,7 +180,7 @@ impl Group {
         self.ports.extend(end);
         if let Some(link) = event.link {
             let facts = self.links.entry(link).or_default();
-            let was = event.detail["from"].as_str().and_then(Verdict::from_label);
+            let was = verdict_of(&event.detail, "from");
             self.began_earlier |= facts.worst < Verdict::Watch && was >= Some(Verdict::Watch);
             facts.place.clone_from(&event.place);
             facts.note(kind, event);
@@ -207,11 +197,6 @@ impl Group {
             (EventKind::CounterReset, Some(node)) => drop(self.cleared.insert(node)),
             (EventKind::CableChanged, _) => {
                 self.replaced = Some((event.place.clone(), event.text.clone()));
-            }
-            (EventKind::LinkDownReason, _) => {
-                for facts in self.links.values_mut().take(1) {
-                    facts.reported = Some(event.text.clone());
-                }
             }
             (EventKind::ExpectedLinkDown, _) => {
                 let cause = event.detail["cause"].as_str().and_then(ExpectedCause::from_label);
@@ -255,12 +240,12 @@ impl Group {
         if self.found_over.is_some() {
             return self.found_over;
         }
-        match self.cause {
-            Cause::Outage => {
+        match self.kind {
+            GroupKind::Outage => {
                 let mut ends = self.nodes.values().map(|node| node.up);
                 ends.try_fold(self.began, |end, up| Some(end.max(up?)))
             }
-            Cause::Link => {
+            GroupKind::Link => {
                 let is_bad =
                     |link: &LinkFacts| link.verdict >= Verdict::Watch && !link.is_held_only();
                 let lasts = |link: &LinkFacts| is_bad(link) || link.down_since.is_some();
@@ -268,15 +253,17 @@ impl Group {
                 let end = if only_went_down { self.settled } else { self.last };
                 (!self.links.values().any(lasts)).then_some(end)
             }
-            Cause::Congestion => {
+            GroupKind::Congestion => {
                 let mut ends = self.roots.values().map(|root| root.ended);
                 ends.try_fold(self.began, |end, ended| Some(end.max(ended?)))
             }
-            Cause::Monitoring => self.failing.is_empty().then_some(self.last),
+            GroupKind::Monitoring => self.failing.is_empty().then_some(self.last),
             // The cables are in other ports: the links that they were do not come up again.
-            Cause::Recabling | Cause::Clear | Cause::Saturation | Cause::Master | Cause::Growth => {
-                Some(self.last)
-            }
+            GroupKind::Recabling
+            | GroupKind::Clear
+            | GroupKind::Saturation
+            | GroupKind::Master
+            | GroupKind::Growth => Some(self.last),
         }
     }
 
@@ -303,16 +290,16 @@ impl LinkFacts {
             EventKind::LinkDown => self.down_since = Some(event.at),
             EventKind::LinkUp => self.down_since = None,
             EventKind::Flap => {
-                let losses = event.detail["losses"].as_u64().unwrap_or(1);
-                self.flaps = self.flaps.saturating_add(losses);
+                self.flaps = self.flaps.saturating_add(losses_of(&event.detail));
                 self.add_downtime(event);
             }
             EventKind::ExpectedLinkDown => self.add_downtime(event),
             EventKind::RateChanged => self.rate = Some(event.text.clone()),
             EventKind::VerdictChanged | EventKind::VerdictUpdated => {
-                let verdict = |key| event.detail[key].as_str().and_then(Verdict::from_label);
-                let Some(to) = verdict("to") else { return };
-                if let Some(from) = verdict("from").filter(|from| *from >= Verdict::Watch) {
+                let Some(to) = verdict_of(&event.detail, "to") else { return };
+                if let Some(from) =
+                    verdict_of(&event.detail, "from").filter(|from| *from >= Verdict::Watch)
+                {
                     self.worst = self.worst.max(from);
                 }
                 self.verdict = to;
@@ -353,7 +340,7 @@ impl LinkFacts {
 }
 
 /// Whether the detail of a verdict has no other reasons than that the link went down.
-fn says_only_down(detail: &Value) -> bool {
+pub fn says_only_down(detail: &Value) -> bool {
     const DOWN: [Reason; 3] = [Reason::Flapping, Reason::NodeFlapping, Reason::Down];
     let reasons = detail["reasons"].as_array().into_iter().flatten();
     let mut reasons = reasons.filter_map(|reason| Reason::from_label(reason["reason"].as_str()?));

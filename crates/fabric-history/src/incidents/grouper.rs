@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use crate::EventKind;
-use crate::incidents::Incident;
-use crate::incidents::describe::describe;
-use crate::incidents::group::{Cause, Group, LinkFacts, NodeOutage};
+use crate::event::verdict_of;
+use crate::incidents::group::{Group, GroupKind, says_only_down};
 use crate::incidents::places::Places;
-use crate::model::{Event, FabricState, Window};
+use crate::model::Event;
 use ib_fabric::topology::{End, LinkId};
 use ib_health::Verdict;
 use ib_mad::Guid;
@@ -26,8 +25,11 @@ const AFTERMATH: Duration = Duration::from_secs(600);
 /// A link whose verdict returns within this is the same incident: a cable at its limit is one, not ten.
 const RELAPSE: Duration = Duration::from_secs(6 * 3600);
 
-/// Groups of a fabric in memory: a month of a fabric with a thousand hosts has some hundred.
-const MAX_GROUPS: usize = 20_000;
+/// Events of a fabric's groups in memory, some 1 kB each: 3,000 reboots have 21,000.
+const MAX_EVENTS: usize = 50_000;
+
+/// After so many new groups the events are counted.
+const COUNTED_EACH: usize = 1_024;
 
 /// Groups among which the outage of a former master is looked for.
 const MAX_LOOKED: usize = 1_000;
@@ -42,14 +44,14 @@ pub struct Grouper {
     /// Groups that were dropped because there were too many.
     pub dropped: usize,
     /// By the order in which they began; those that another one absorbed, or that were dropped, are gone.
-    groups: Vec<Option<Group>>,
+    pub(super) groups: Vec<Option<Group>>,
     /// The latest group of each.
-    of_node: HashMap<Guid, Index>,
-    of_link: HashMap<LinkId, Index>,
+    pub(super) of_node: HashMap<Guid, Index>,
+    pub(super) of_link: HashMap<LinkId, Index>,
     of_port: HashMap<End, Index>,
     /// The congestion of which a port was a root.
     of_root: HashMap<End, Index>,
-    of_cause: HashMap<Cause, Index>,
+    of_kind: HashMap<GroupKind, Index>,
 }
 
 impl Grouper {
@@ -75,11 +77,11 @@ impl Grouper {
             EventKind::CounterReset => self.for_reset(&event),
             EventKind::CounterSaturated => self
                 .of_event(&event, event.at, AFTERMATH)
-                .unwrap_or_else(|| self.latest(Cause::Saturation, event.at, NEAR)),
+                .unwrap_or_else(|| self.latest(GroupKind::Saturation, event.at, NEAR)),
             EventKind::MasterChanged => self.for_master(&event),
             EventKind::NodeAdded | EventKind::LinkAdded => self
                 .of_event(&event, event.at, AFTERMATH)
-                .unwrap_or_else(|| self.latest(Cause::Growth, event.at, NEAR)),
+                .unwrap_or_else(|| self.latest(GroupKind::Growth, event.at, NEAR)),
             EventKind::ExporterStart
             | EventKind::ExporterStop
             | EventKind::HistoryDisplaced
@@ -91,7 +93,7 @@ impl Grouper {
                 if kind == EventKind::ExporterStart {
                     self.interrupt(event.at);
                 }
-                self.latest(Cause::Monitoring, event.at, AFTERMATH)
+                self.latest(GroupKind::Monitoring, event.at, AFTERMATH)
             }
         };
         self.put(index, kind, event);
@@ -103,9 +105,9 @@ impl Grouper {
             if matches!(kind, EventKind::NodeDown | EventKind::NodeUp | EventKind::DeviceFatal) {
                 self.of_node.insert(node, index);
             } else if let Some(port) = event.port {
-                let of = match group.cause {
-                    Cause::Congestion => Some(&mut self.of_root),
-                    Cause::Link | Cause::Recabling => Some(&mut self.of_port),
+                let of = match group.kind {
+                    GroupKind::Congestion => Some(&mut self.of_root),
+                    GroupKind::Link | GroupKind::Recabling => Some(&mut self.of_port),
                     _ => None,
                 };
                 if let Some(of) = of {
@@ -116,7 +118,7 @@ impl Grouper {
         group.has_switch |= kind == EventKind::NodeDown
             && event.node.is_some_and(|node| self.places.is_switch(node));
         // The verdict on a link that went down with its node is held for an hour after that.
-        let has_verdict = kind == EventKind::VerdictChanged || group.cause == Cause::Link;
+        let has_verdict = kind == EventKind::VerdictChanged || group.kind == GroupKind::Link;
         if let Some(link) = event.link.filter(|_| has_verdict) {
             self.of_link.insert(link, index);
         }
@@ -125,7 +127,7 @@ impl Grouper {
 
     /// The group of an outage.
     fn for_node(&mut self, kind: EventKind, event: &Event) -> Index {
-        let Some(guid) = event.node else { return self.begin(Cause::Outage, event.at) };
+        let Some(guid) = event.node else { return self.begin(GroupKind::Outage, event.at) };
         if let Some(index) = self.known(self.of_node.get(&guid), event.at, Duration::ZERO) {
             return index;
         }
@@ -133,23 +135,23 @@ impl Grouper {
         if let Some(index) = self.judged_link_of(guid, event.at) {
             return index;
         }
-        let latest = self.known(self.of_cause.get(&Cause::Outage), event.at, Duration::ZERO);
+        let latest = self.known(self.of_kind.get(&GroupKind::Outage), event.at, Duration::ZERO);
         if let Some(index) = latest.filter(|index| self.has_part(*index, guid, event.at)) {
             return index;
         }
-        let index = self.begin(Cause::Outage, event.at);
+        let index = self.begin(GroupKind::Outage, event.at);
         if kind == EventKind::NodeUp
-            && let Some(Some(group)) = self.groups.get_mut(index)
+            && let Some(group) = self.group_mut(index)
         {
             group.began_earlier = true;
         }
         self.absorb_recent(index, event.at, |places, group| {
             let links = group.links.keys().flat_map(|link| link.ends());
             let of_node = links.chain(group.ports.iter().copied()).any(|(of, _)| of == guid);
-            let is_plain_link = group.cause == Cause::Link && of_node && !group.has_verdict();
+            let is_plain_link = group.kind == GroupKind::Link && of_node && !group.has_verdict();
             // The switch of HCAs that were found missing a moment earlier.
             let is_cut_off = places.is_switch(guid)
-                && group.cause == Cause::Outage
+                && group.kind == GroupKind::Outage
                 && group.nodes.keys().all(|node| places.is_neighbor(*node, guid));
             is_plain_link || is_cut_off
         });
@@ -158,7 +160,7 @@ impl Grouper {
 
     /// Whether a node that goes down is part of an outage: it is behind its nodes, or went down with others of its kind.
     fn has_part(&self, index: Index, guid: Guid, at: SystemTime) -> bool {
-        let Some(Some(group)) = self.groups.get(index) else { return false };
+        let Some(group) = self.group(index) else { return false };
         let is_down = |of: Guid| group.nodes.get(&of).is_some_and(|it| it.up.is_none());
         if self.places.is_behind(guid, is_down) {
             return true;
@@ -179,7 +181,8 @@ impl Grouper {
         let link = event.link.or_else(|| self.places.link_of(end?));
         let is_bad = kind == EventKind::VerdictChanged && tells_more_than_down(event);
         let of_link = self.known(link.and_then(|link| self.of_link.get(&link)), at, RELAPSE);
-        let of_link = of_link.filter(|index| !is_bad || self.cause(*index) == Some(Cause::Link));
+        let of_link =
+            of_link.filter(|index| !is_bad || self.kind_of(*index) == Some(GroupKind::Link));
         // A link that was bad before its node went down stays an incident of its own.
         let judged = of_link.filter(|index| self.is_judged(*index));
         let outage = || self.outage_of(link, end, at).filter(|_| !is_bad);
@@ -188,7 +191,7 @@ impl Grouper {
             let ends = ends.iter().flatten().chain(&end);
             let of_port = ends.filter_map(|end| self.of_port.get(end));
             let mut known = of_port.filter_map(|index| self.known(Some(index), at, AFTERMATH));
-            known.find(|index| self.cause(*index) == Some(Cause::Recabling))
+            known.find(|index| self.kind_of(*index) == Some(GroupKind::Recabling))
         };
         if let Some(index) = judged.or_else(outage).or_else(moved).or(of_link) {
             return index;
@@ -197,10 +200,10 @@ impl Grouper {
         if let Some(index) = self.known(of_port, at, AFTERMATH).filter(|_| link.is_none()) {
             return index;
         }
-        let index = self.begin(Cause::Link, at);
+        let index = self.begin(GroupKind::Link, at);
         if let Some(link) = link {
             self.of_link.insert(link, index);
-            if let Some(Some(group)) = self.groups.get_mut(index) {
+            if let Some(group) = self.group_mut(index) {
                 group.links.entry(link).or_default();
             }
         }
@@ -208,14 +211,14 @@ impl Grouper {
     }
 
     fn for_moved(&mut self, event: &Event) -> Index {
-        let index = self.latest(Cause::Recabling, event.at, NEAR);
+        let index = self.latest(GroupKind::Recabling, event.at, NEAR);
         let end = event.node.zip(event.port);
         self.absorb_recent(index, event.at, |_, group| {
             let ends = group.links.keys().flat_map(|link| link.ends());
             let mut ends = ends.chain(group.ports.iter().copied());
             // Links that were bad before are not explained by it.
             let began = group.began + AFTERMATH >= event.at;
-            group.cause == Cause::Link && began && ends.any(|of| Some(of) == end)
+            group.kind == GroupKind::Link && began && ends.any(|of| Some(of) == end)
         });
         index
     }
@@ -224,12 +227,12 @@ impl Grouper {
         let end = event.node.zip(event.port);
         let of_root = end.and_then(|end| self.of_root.get(&end));
         let known = self.known(of_root, event.at, AFTERMATH);
-        let latest = self.of_cause.get(&Cause::Congestion).copied().filter(|index| {
+        let latest = self.of_kind.get(&GroupKind::Congestion).copied().filter(|index| {
             // One incast makes several ports roots, in the same sweep or the next ones.
-            let group = self.groups.get(*index).and_then(Option::as_ref);
+            let group = self.group(*index);
             group.is_some_and(|group| group.began + NEAR >= event.at)
         });
-        known.or(latest).unwrap_or_else(|| self.begin(Cause::Congestion, event.at))
+        known.or(latest).unwrap_or_else(|| self.begin(GroupKind::Congestion, event.at))
     }
 
     fn for_master(&mut self, event: &Event) -> Index {
@@ -246,8 +249,8 @@ impl Grouper {
             let mut down = outages.flat_map(|group| &group.nodes);
             down.any(|(guid, node)| node.up.is_none() && self.places.name(*guid) == former)
         });
-        let index = self.latest(Cause::Master, event.at, AFTERMATH);
-        if let Some(Some(group)) = self.groups.get_mut(index) {
+        let index = self.latest(GroupKind::Master, event.at, AFTERMATH);
+        if let Some(group) = self.group_mut(index) {
             group.is_master_down |= is_down;
         }
         index
@@ -256,7 +259,7 @@ impl Grouper {
     fn for_reset(&mut self, event: &Event) -> Index {
         let of_node = event.node.and_then(|node| self.of_node.get(&node));
         let outage = self.known(of_node, event.at, AFTERMATH);
-        outage.unwrap_or_else(|| self.latest(Cause::Clear, event.at, NEAR))
+        outage.unwrap_or_else(|| self.latest(GroupKind::Clear, event.at, NEAR))
     }
 
     /// The group that an event's node, port or link is part of.
@@ -280,7 +283,7 @@ impl Grouper {
         let nodes = ends.iter().flatten().chain(&end).map(|(guid, _)| guid);
         let mut outages = nodes
             .filter_map(|guid| self.known(self.of_node.get(guid), at, AFTERMATH))
-            .filter(|index| self.cause(*index) == Some(Cause::Outage));
+            .filter(|index| self.kind_of(*index) == Some(GroupKind::Outage));
         outages.next()
     }
 
@@ -294,12 +297,20 @@ impl Grouper {
         known.find(|index| self.is_judged(*index))
     }
 
-    fn cause(&self, index: Index) -> Option<Cause> {
-        self.groups.get(index)?.as_ref().map(|group| group.cause)
+    pub(super) fn group(&self, index: Index) -> Option<&Group> {
+        self.groups.get(index)?.as_ref()
+    }
+
+    fn group_mut(&mut self, index: Index) -> Option<&mut Group> {
+        self.groups.get_mut(index)?.as_mut()
+    }
+
+    fn kind_of(&self, index: Index) -> Option<GroupKind> {
+        self.group(index).map(|group| group.kind)
     }
 
     fn is_judged(&self, index: Index) -> bool {
-        self.groups.get(index).and_then(Option::as_ref).is_some_and(|group| {
+        self.group(index).is_some_and(|group| {
             group.links.values().any(|link| link.worst >= Verdict::Watch && !link.only_went_down())
         })
     }
@@ -307,23 +318,23 @@ impl Grouper {
     /// A group if it still lasts, or ended a short time ago.
     fn known(&self, index: Option<&Index>, at: SystemTime, within: Duration) -> Option<Index> {
         let index = *index?;
-        let group = self.groups.get(index)?.as_ref()?;
+        let group = self.group(index)?;
         group.is_recent(at, within).then_some(index)
     }
 
     /// The latest group with a cause, if its latest event is recent, or a new one.
-    fn latest(&mut self, cause: Cause, at: SystemTime, within: Duration) -> Index {
-        let latest = self.of_cause.get(&cause).copied();
-        self.known(latest.as_ref(), at, within).unwrap_or_else(|| self.begin(cause, at))
+    fn latest(&mut self, kind: GroupKind, at: SystemTime, within: Duration) -> Index {
+        let latest = self.of_kind.get(&kind).copied();
+        self.known(latest.as_ref(), at, within).unwrap_or_else(|| self.begin(kind, at))
     }
 
-    fn begin(&mut self, cause: Cause, at: SystemTime) -> Index {
-        if self.groups.len() >= MAX_GROUPS * 2 {
-            self.drop_some();
+    fn begin(&mut self, kind: GroupKind, at: SystemTime) -> Index {
+        if self.groups.len() % COUNTED_EACH == COUNTED_EACH - 1 {
+            self.drop_surplus();
         }
-        self.groups.push(Some(Group::new(cause, at)));
+        self.groups.push(Some(Group::new(kind, at)));
         let index = self.groups.len() - 1;
-        self.of_cause.insert(cause, index);
+        self.of_kind.insert(kind, index);
         index
     }
 
@@ -350,7 +361,7 @@ impl Grouper {
             for node in other.nodes.keys() {
                 self.of_node.insert(*node, into);
             }
-            if let Some(Some(group)) = self.groups.get_mut(into) {
+            if let Some(group) = self.group_mut(into) {
                 group.absorb(other);
             }
         }
@@ -363,19 +374,18 @@ impl Grouper {
         }
     }
 
-    /// Drops the earliest groups without consequences, and if these are not enough, the earliest of all.
-    fn drop_some(&mut self) {
-        let is_minor = |group: &Group| {
-            let minor = [Cause::Clear, Cause::Growth, Cause::Saturation, Cause::Master];
-            minor.contains(&group.cause) && group.ended().is_some()
-        };
-        let mut surplus = self.groups.iter().flatten().count().saturating_sub(MAX_GROUPS);
-        for only_minor in [true, false] {
-            for group in &mut self.groups {
-                if surplus > 0 && group.as_ref().is_some_and(|it| !only_minor || is_minor(it)) {
-                    *group = None;
+    /// Drops groups whose events are too many: the earliest of those without consequences first.
+    fn drop_surplus(&mut self) {
+        let held: usize = self.groups.iter().flatten().map(|group| group.events.len()).sum();
+        let mut surplus = held.saturating_sub(MAX_EVENTS);
+        if surplus == 0 {
+            return;
+        }
+        for consequence in Consequence::ALL {
+            for slot in &mut self.groups {
+                if let Some(group) = slot.take_if(|it| surplus > 0 && consequence.is_of(it)) {
+                    surplus = surplus.saturating_sub(group.events.len());
                     self.dropped += 1;
-                    surplus -= 1;
                 }
             }
         }
@@ -390,101 +400,36 @@ impl Grouper {
         follow(&mut self.of_link, &moved);
         follow(&mut self.of_port, &moved);
         follow(&mut self.of_root, &moved);
-        follow(&mut self.of_cause, &moved);
+        follow(&mut self.of_kind, &moved);
     }
+}
 
-    /// The incidents that lasted in a window, given the states of the fabric at its beginning and at its end.
-    pub fn finish(
-        mut self,
-        fabric: &str,
-        window: Window,
-        before: Option<&FabricState>,
-        after: Option<&FabricState>,
-    ) -> Vec<Incident> {
-        if let Some(before) = before {
-            self.add_earlier(before, window);
-        }
-        if let Some(after) = after {
-            self.end_by(after, window.to);
-        }
-        let places = &self.places;
-        let is_in = |group: &Group| {
-            let has_any = !group.events.is_empty() || group.began_earlier;
-            has_any && group.ended().is_none_or(|end| end >= window.from)
-        };
-        let groups = self.groups.iter().flatten().filter(|group| is_in(group));
-        groups.map(|group| describe(group, places, fabric, window)).collect()
-    }
+/// What a group of events led to, the least first.
+#[derive(Clone, Copy, Debug)]
+enum Consequence {
+    /// Cleared counters, or another subnet manager.
+    None,
+    /// A reboot or a flap that is over.
+    Passing,
+    /// A switch outage, a bad link, congestion, or what lasts.
+    Any,
+}
 
-    /// Nodes that were down at the beginning without an event that says since when.
-    fn add_earlier(&mut self, before: &FabricState, window: Window) {
-        let known = |guid: &Guid, grouper: &Self| {
-            let index = grouper.of_node.get(guid);
-            let group = index.and_then(|index| grouper.groups.get(*index)).and_then(Option::as_ref);
-            group.is_some_and(|group| group.nodes.contains_key(guid))
-        };
-        let down = before.nodes.iter().filter(|node| !node.up);
-        let unknown: Vec<Guid> =
-            down.map(|node| node.guid).filter(|guid| !known(guid, self)).collect();
-        let judged = before.cables.iter().filter(|cable| cable.verdict >= Verdict::Watch);
-        for cable in judged {
-            let index = self.of_link.get(&cable.link());
-            let group = index.and_then(|index| self.groups.get(*index)).and_then(Option::as_ref);
-            if group.is_some_and(Group::has_verdict) {
-                continue;
-            }
-            let index = self.begin(Cause::Link, window.from);
-            if let Some(Some(group)) = self.groups.get_mut(index) {
-                group.began_earlier = true;
-                group.links.insert(cable.link(), LinkFacts::judged_before(cable));
-            }
-        }
-        // HCAs behind a switch that is down are part of its outage.
-        let (switches, hcas): (Vec<Guid>, Vec<Guid>) =
-            unknown.iter().partition(|guid| self.places.is_switch(**guid));
-        let behind: Vec<Guid> = (hcas.iter().copied())
-            .filter(|guid| self.places.is_behind(*guid, |of| switches.contains(&of)))
-            .collect();
-        let alone: Vec<Vec<Guid>> =
-            hcas.into_iter().filter(|guid| !behind.contains(guid)).map(|guid| vec![guid]).collect();
-        let with_switches = (!switches.is_empty()).then(|| [switches, behind].concat());
-        for nodes in with_switches.into_iter().chain(alone) {
-            let index = self.begin(Cause::Outage, window.from);
-            if let Some(Some(group)) = self.groups.get_mut(index) {
-                group.began_earlier = true;
-                group.nodes.extend(nodes.into_iter().map(|guid| (guid, NodeOutage::default())));
-            }
-        }
-    }
+impl Consequence {
+    const ALL: [Consequence; 3] = [Consequence::None, Consequence::Passing, Consequence::Any];
 
-    /// Ends what lasts although it is over: it ended while the exporter did not run, or is gone from the fabric.
-    fn end_by(&mut self, after: &FabricState, to: SystemTime) {
-        let up: HashMap<Guid, bool> = after.nodes.iter().map(|node| (node.guid, node.up)).collect();
-        let cables: HashMap<LinkId, (Option<bool>, Verdict)> =
-            after.cables.iter().map(|cable| (cable.link(), (cable.up, cable.verdict))).collect();
-        for group in self.groups.iter_mut().flatten().filter(|group| group.ended().is_none()) {
-            let over = group.interrupted.unwrap_or(to).max(group.last);
-            let is_over = match group.cause {
-                Cause::Outage => {
-                    for (guid, outage) in &mut group.nodes {
-                        // A node that the fabric does not contain any more is forgotten, or was removed.
-                        if outage.up.is_none() && up.get(guid) != Some(&false) {
-                            outage.up = Some(over);
-                        }
-                    }
-                    false
-                }
-                Cause::Link => group.links.keys().all(|link| {
-                    cables
-                        .get(link)
-                        .is_none_or(|(up, verdict)| *up == Some(true) && *verdict < Verdict::Watch)
-                }),
-                Cause::Congestion | Cause::Monitoring => group.interrupted.is_some(),
-                _ => false,
-            };
-            if is_over {
-                group.found_over = Some(over);
+    /// Whether a group has no more than this.
+    fn is_of(self, group: &Group) -> bool {
+        use GroupKind::{Clear, Growth, Master, Saturation};
+        let is_over = group.ended().is_some();
+        match self {
+            Consequence::None => {
+                is_over && matches!(group.kind, Clear | Growth | Saturation | Master)
             }
+            Consequence::Passing => {
+                is_over && !group.has_switch && !group.has_verdict() && group.roots.is_empty()
+            }
+            Consequence::Any => true,
         }
     }
 }
@@ -500,12 +445,9 @@ fn follow<K: std::hash::Hash + Eq>(indexes: &mut HashMap<K, Index>, moved: &Hash
     });
 }
 
-/// Whether a verdict has another reason than that the link went down.
+/// Whether a verdict has another reason than that the link went down. One that is better than the verdict before does
+/// not tell why that was worse.
 fn tells_more_than_down(event: &Event) -> bool {
-    if event.detail["to"].as_str().and_then(Verdict::from_label) < Some(Verdict::Watch) {
-        return false;
-    }
-    let mut facts = Group::new(Cause::Link, event.at);
-    facts.add(EventKind::VerdictChanged, event.clone());
-    facts.has_verdict() && facts.links.values().any(|link| !link.only_went_down())
+    let [from, to] = ["from", "to"].map(|key| verdict_of(&event.detail, key));
+    to >= Some(Verdict::Watch) && (from > to || !says_only_down(&event.detail))
 }

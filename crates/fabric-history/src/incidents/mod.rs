@@ -6,227 +6,32 @@
 //! copies, and answers over HTTP have the same incidents as the file of a running exporter, and a better grouping
 //! needs no migration.
 
+mod congestion;
 mod describe;
 mod group;
 mod grouper;
+mod incident;
+mod period_ends;
 mod places;
 #[cfg(test)]
 mod tests;
+mod wording;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::EventKind;
-use crate::model::{Event, FabricState, Window, text};
+use crate::model::{Event, FabricState, Window};
 use crate::source::{Answer, EventFilter, Source, for_each_event};
-use ib_fabric::topology::LinkId;
-use ib_mad::{Guid, PortNumber};
 
 use grouper::Grouper;
 
-ib_mad::labeled_enum! {
-    /// What happened, in one word.
-    #[derive(PartialOrd, Ord)]
-    pub enum IncidentKind {
-        SwitchDown, "switch_down", "A switch did not respond, or was missing, with what is behind it.";
-        HostDown, "host_down", "The HCAs of a host, or of several hosts at the same time, did not respond or were missing.";
-        LinkBad, "link_bad", "The verdict on a link became bad.";
-        LinkDegraded, "link_degraded", "The verdict on a link became degraded.";
-        LinkFlap, "link_flap", "A link went down unexpectedly and came up again.";
-        LinkDown, "link_down", "A link went down, or its device reported a link down.";
-        LinkChanged, "link_changed", "A link was added, changed its rate, or went down as expected.";
-        CableReplaced, "cable_replaced", "The cable or module of a port was replaced.";
-        CableMoved, "cable_moved", "Cables were plugged into other ports.";
-        Congestion, "congestion", "Ports waited for others.";
-        CountersCleared, "counters_cleared", "Counters were cleared or reset.";
-        CountersSaturated, "counters_saturated", "Counters reached their maximum.";
-        SubnetManager, "subnet_manager", "Another subnet manager became master.";
-        FabricGrew, "fabric_grew", "New nodes or links were discovered.";
-        Monitoring, "monitoring", "The exporter started or stopped, could not read the fabric, or its clock was set.";
-    }
-}
-
-ib_mad::labeled_enum! {
-    /// How much attention an incident needs.
-    #[derive(PartialOrd, Ord, Default)]
-    pub enum Severity {
-        #[default]
-        Info, "info", "Usual in operation: nothing to do.";
-        Warning, "warning", "Look at it during the day.";
-        Critical, "critical", "Act now, or acted upon at that time.";
-    }
-}
-
-impl IncidentKind {
-    /// Its noun in a summary: `2 bad links`.
-    pub fn noun(self) -> &'static str {
-        match self {
-            IncidentKind::SwitchDown => "switch outage",
-            IncidentKind::HostDown => "host outage",
-            IncidentKind::LinkBad => "bad link",
-            IncidentKind::LinkDegraded => "degraded link",
-            IncidentKind::LinkFlap => "flapping link",
-            IncidentKind::LinkDown => "link down",
-            IncidentKind::LinkChanged => "link change",
-            IncidentKind::CableReplaced => "replaced cable",
-            IncidentKind::CableMoved => "moved cable",
-            IncidentKind::Congestion => "congestion",
-            IncidentKind::CountersCleared => "counter clear",
-            IncidentKind::CountersSaturated => "saturated counter",
-            IncidentKind::SubnetManager => "subnet manager change",
-            IncidentKind::FabricGrew => "extension of the fabric",
-            IncidentKind::Monitoring => "interruption of monitoring",
-        }
-    }
-}
-
-impl text::Text for IncidentKind {
-    fn write(&self) -> impl Display {
-        self.label()
-    }
-
-    fn read(text: &str) -> Result<Self, String> {
-        Self::from_label(text).ok_or_else(|| format!("unknown kind of incident {text:?}"))
-    }
-}
-
-impl text::Text for Severity {
-    fn write(&self) -> impl Display {
-        self.label()
-    }
-
-    fn read(text: &str) -> Result<Self, String> {
-        Self::from_label(text).ok_or_else(|| format!("unknown severity {text:?}"))
-    }
-}
-
-/// Events with one cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Incident {
-    /// What happened; newer versions may have more kinds.
-    #[serde(with = "text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub kind: IncidentKind,
-    /// How much attention it needs: info, warning, critical.
-    #[serde(with = "text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub severity: Severity,
-    /// Name of the fabric.
-    pub fabric: String,
-    /// Time of its first event.
-    #[serde(with = "text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
-    pub began: SystemTime,
-    /// Whether it had begun before that: it is not recorded when.
-    pub began_earlier: bool,
-    /// Its end; null if it had not ended by the end of the period.
-    #[serde(with = "text::option")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
-    pub ended: Option<SystemTime>,
-    /// Where: the name of the node, port, link or fabric.
-    pub place: String,
-    /// What happened, in a sentence without a full stop.
-    pub title: String,
-    /// Why, as far as it is known; null if it is not.
-    pub cause: Option<String>,
-    /// Whether it was announced as maintenance.
-    pub planned: bool,
-    /// What to try first, as a label; null if nothing is known to help.
-    pub repair: Option<String>,
-    /// What to do, in a sentence; null if nothing is known to help, or nothing is left to do.
-    pub advice: Option<String>,
-    /// GUID of the node that it began with.
-    #[serde(with = "text::option")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    pub node: Option<Guid>,
-    /// Port that it began with.
-    pub port: Option<PortNumber>,
-    /// ID of its link, if it is about one link.
-    #[serde(with = "text::option")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    pub link: Option<LinkId>,
-    /// Names of the first hosts that were cut off, that are at an end of its link, or that others wait for.
-    pub hosts: Vec<String>,
-    /// Number of these hosts.
-    pub host_count: usize,
-    /// Number of nodes with events.
-    pub nodes: usize,
-    /// Number of links with events.
-    pub links: usize,
-    /// Number of its events.
-    pub event_count: usize,
-    /// Number of its events by kind.
-    pub counts: BTreeMap<String, usize>,
-    /// Its events, the earliest first; of each kind the first 10.
-    pub events: Vec<Event>,
-    /// How much harm it did in the period.
-    #[serde(skip)]
-    pub harm: Harm,
-}
-
-impl Incident {
-    /// How long it lasted, until `now` if it has not ended.
-    pub fn length(&self, now: SystemTime) -> Duration {
-        self.ended.unwrap_or(now).duration_since(self.began).unwrap_or_default()
-    }
-
-    /// Adds what happened to the same host in another fabric.
-    fn absorb(&mut self, other: Incident) {
-        (self.nodes, self.links) = (self.nodes + other.nodes, self.links + other.links);
-        self.event_count += other.event_count;
-        self.severity = self.severity.max(other.severity);
-        self.harm = self.harm.max(other.harm);
-        for (kind, count) in other.counts {
-            *self.counts.entry(kind).or_default() += count;
-        }
-        self.events.extend(other.events);
-        self.events.sort_by_key(|event| event.at);
-        self.cause = self.cause.take().or(other.cause);
-        if let Some((host, rest)) = self.title.split_once(" (")
-            && let Some((_, rest)) = rest.split_once(')')
-        {
-            self.title = format!("{host} ({}){rest}", ib_mad::label::plural(self.nodes, "HCA"));
-        }
-    }
-
-    /// How many of its events are not in the list.
-    pub fn more_events(&self) -> usize {
-        self.event_count.saturating_sub(self.events.len())
-    }
-}
-
-/// How much harm an incident did. Greater is worse: what cut hosts off is worse than any bad cable, then come
-/// congestion and flaps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Harm {
-    /// What kind of harm.
-    pub class: HarmClass,
-    /// How much of it: seconds that hosts were cut off; errors; seconds that ports waited; flaps.
-    pub amount: u64,
-}
-
-/// The kinds of harm, from none to the worst.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HarmClass {
-    /// None that is known.
-    #[default]
-    None,
-    /// Links went down and came up again.
-    Flaps,
-    /// Ports waited.
-    Congestion,
-    /// Packets were corrupted or slow.
-    Cable,
-    /// Hosts were cut off.
-    CutOff,
-}
+pub use incident::{Harm, HarmClass, Incident, IncidentKind, Severity};
 
 /// The incidents of a period.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Incidents {
     /// The incidents, the earliest first.
@@ -308,7 +113,7 @@ impl Incidents {
             let [before, after] =
                 [before, after].map(|states| states.iter().find(|state| state.fabric == fabric));
             found.more += grouper.dropped;
-            found.incidents.extend(grouper.finish(&fabric, window, before, after));
+            found.incidents.extend(period_ends::finish(grouper, &fabric, window, before, after));
         }
         found.merge_hosts();
         found.limit(limit);

@@ -8,8 +8,8 @@ use crate::EventKind;
 use crate::incidents::{Incident, Incidents, Severity};
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::plot::LinkTimeline;
-use crate::report::FormatTime;
 use crate::report::link_evidence::LinkEvidence;
+use crate::report::sentences::FormatTime;
 use crate::source::{Answer, EventFilter, SeriesDetail, Source};
 use ib_fabric::topology::{End, LinkId};
 use ib_health::{Verdict, evidence};
@@ -66,15 +66,6 @@ impl Finding {
             Some(end) => format!("From {began_text} to {} ({length}).", format_time(*end)),
             None if *began_earlier => format!("Since before {began_text}; it lasts."),
             None => format!("Since {began_text}; it lasts, for {length} so far."),
-        }
-    }
-
-    /// The hosts that it concerns, as text; empty if there are none.
-    pub(super) fn hosts(&self) -> String {
-        let Incident { hosts, host_count, .. } = &self.incident;
-        match host_count.saturating_sub(hosts.len()) {
-            0 => hosts.join(", "),
-            more => format!("{}, and {more} more", hosts.join(", ")),
         }
     }
 }
@@ -215,7 +206,7 @@ fn waiting(event: &Event) -> Option<String> {
     let discarded = discarded.map_or_else(String::new, |packets| {
         format!(" The root discarded {}.", label::plural(packets, "packet"))
     });
-    let waiting = if names.is_empty() { "nobody that is known".into() } else { names.join(", ") };
+    let waiting = if names.is_empty() { "not recorded".into() } else { names.join(", ") };
     Some(format!("Waiting: {waiting}{more}.{discarded}"))
 }
 
@@ -253,7 +244,7 @@ fn since_then(incident: &Incident, period: &Period<'_>) -> String {
         (Some(_), None) => "The link is no longer part of the fabric".to_owned(),
         (Some(_), Some(cable)) => match cable.verdict {
             Verdict::Ok => "The link is ok".to_owned(),
-            // A cable that was replaced is learned anew.
+            // Another cable has to be observed for some time first.
             _ if cable.up == Some(true) => "The link is up and without new errors".to_owned(),
             verdict => format!("The link is {}", Verdict::word(verdict.label())),
         },

@@ -81,7 +81,7 @@ fn finding_article(finding: &Finding, report: &Report, clock: &LocalClock) -> Ma
     let incident = &finding.incident;
     let format_time = |at| clock.format(at);
     let class = if incident.severity == Severity::Critical { "bad" } else { "watch" };
-    let hosts = finding.hosts();
+    let hosts = incident.hosts_text();
     html! {
         article class=(class) {
             h3 { (incident.title) }

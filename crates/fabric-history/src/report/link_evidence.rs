@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use crate::EventKind;
-use crate::event::downtime_of;
+use crate::event::{downtime_of, losses_of, verdict_of};
 use crate::model::{ErrorDelta, Event, Window};
 use ib_health::outage::Downtime;
 use ib_health::{Verdict, evidence};
 
-use super::{FormatTime, push_some};
+use crate::report::sentences::{FormatTime, push_some};
 
 /// What is known of a link in a period.
 pub(super) struct LinkEvidence<'a> {
@@ -29,8 +29,8 @@ impl LinkEvidence<'_> {
         let updated = self.of_kind(EventKind::VerdictUpdated);
         self.of_kind(EventKind::VerdictChanged)
             .chain(updated)
-            .filter(|event| verdict(event, "to") >= Some(Verdict::Watch))
-            .max_by_key(|event| (verdict(event, "to"), std::cmp::Reverse(event.at)))
+            .filter(|event| verdict_of(&event.detail, "to") >= Some(Verdict::Watch))
+            .max_by_key(|event| (verdict_of(&event.detail, "to"), std::cmp::Reverse(event.at)))
     }
 
     /// The evidence, in sentences.
@@ -38,13 +38,14 @@ impl LinkEvidence<'_> {
         let (window, format_time) = (self.window, self.format_time);
         let mut sentences = Vec::new();
         if let Some(event) = self.decisive_verdict() {
-            let verdict = Verdict::word(verdict(event, "to").unwrap_or(Verdict::Unknown).label());
+            let verdict =
+                Verdict::word(verdict_of(&event.detail, "to").unwrap_or(Verdict::Unknown).label());
             let at = format_time(event.at);
             sentences.push(format!("Verdict {verdict} at {at}."));
         }
         let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
-            let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
+            let losses = flaps.iter().map(|event| losses_of(&event.detail));
             let (first, last) = (format_time(first.at), format_time(last.at));
             let when = match losses.fold(0, u64::saturating_add) {
                 1 => format!("at {first}"),
@@ -116,9 +117,4 @@ pub(super) fn list_errors(moved: &ErrorDelta, format_time: FormatTime<'_>) -> St
         None => String::new(),
     };
     counts.join(", ") + &when
-}
-
-/// The verdict under a key of an event's detail.
-fn verdict(event: &Event, key: &str) -> Option<Verdict> {
-    Verdict::from_label(event.detail[key].as_str()?)
 }

@@ -67,7 +67,7 @@ fn write_finding(
     writeln!(out, "{}\n", finding.when(report.window, &|at| clock.format(at)))?;
     let cause = incident.cause.as_deref().unwrap_or("Not known");
     writeln!(out, "- **Why:** {}.", escaped(cause))?;
-    let hosts = finding.hosts();
+    let hosts = incident.hosts_text();
     if !hosts.is_empty() {
         writeln!(out, "- **Hosts:** {}", escaped(&hosts))?;
     }

@@ -3,7 +3,7 @@
 use crate::EventKind;
 use crate::incidents::{Incident, IncidentKind};
 use crate::model::{Cable, Coverage, Event, FabricState, Window};
-use crate::report::{FormatTime, push_some};
+use crate::report::sentences::{FormatTime, push_some};
 use ib_health::Verdict;
 use ib_mad::label;
 

@@ -10,11 +10,12 @@ pub mod html;
 mod link_evidence;
 pub mod markdown;
 mod missing;
+mod sentences;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -23,10 +24,10 @@ use crate::local_clock::LocalClock;
 use crate::model::{ErrorDelta, Port, Window};
 use crate::source::{Answer, EventFilter, Source, until_known};
 use ib_fabric::topology::LinkId;
-use ib_health::evidence;
 use ib_mad::{Counter, label};
 
 use fabric_summary::{side_by_side, summaries};
+use sentences::FormatTime;
 
 pub use fabric_summary::FabricSummary;
 pub use finding::{Finding, PluggedModule};
@@ -39,9 +40,6 @@ const MAX_OTHER_INCIDENTS: usize = 200;
 
 /// Ports with errors that do not belong to a finding.
 const MAX_OTHERS: usize = 30;
-
-/// Formats times for readers.
-type FormatTime<'a> = &'a dyn Fn(SystemTime) -> String;
 
 /// The report on a window.
 #[derive(Clone, Debug, Serialize)]
@@ -141,7 +139,7 @@ impl Report {
             all.push(text("None recorded."));
         } else {
             let head = ["time", "length", "incident", "cause", "events"];
-            let rows = self.incidents.iter().map(|it| self.incident_row(it, clock)).collect();
+            let rows = self.incidents.iter().map(|it| Self::incident_row(it, clock)).collect();
             all.push(Section::Table(head.into(), &["when", "what"], rows));
         }
         all.extend(not_listed(self.more_incidents, "more incident", "without consequences"));
@@ -175,12 +173,9 @@ impl Report {
         all
     }
 
-    fn incident_row(&self, incident: &Incident, clock: &LocalClock) -> Vec<String> {
-        let length = match (incident.ended, incident.length(self.window.to).as_secs()) {
-            (None, _) => "lasts".to_owned(),
-            (_, 0) => "-".to_owned(),
-            (_, seconds) => evidence::duration(Duration::from_secs(seconds)),
-        };
+    fn incident_row(incident: &Incident, clock: &LocalClock) -> Vec<String> {
+        let length = Some(incident.length_text()).filter(|text| !text.is_empty());
+        let length = length.unwrap_or_else(|| "-".to_owned());
         let cause = incident.cause.clone().unwrap_or_default();
         let events = label::grouped(incident.event_count);
         vec![clock.format(incident.began), length, incident.title.clone(), cause, events]
@@ -240,17 +235,4 @@ fn truncate<T>(list: &mut Vec<T>, max: usize) -> usize {
     let more = list.len().saturating_sub(max);
     list.truncate(max);
     more
-}
-
-/// Sentences of one kind; further ones are only counted.
-const MAX_OF_A_KIND: usize = 10;
-
-/// Adds up to [`MAX_OF_A_KIND`] sentences, and the number of further ones.
-fn push_some(sentences: &mut Vec<String>, lines: impl IntoIterator<Item = String>, what: &str) {
-    let mut lines = lines.into_iter();
-    sentences.extend(lines.by_ref().take(MAX_OF_A_KIND));
-    match lines.count() {
-        0 => {}
-        more => sentences.push(format!("{what}: {more} more.")),
-    }
 }
