@@ -5,6 +5,7 @@ pub mod condition;
 pub mod history_service;
 pub mod learning;
 pub mod links;
+pub(crate) mod live_state;
 pub mod model;
 #[cfg(test)]
 mod openapi_tests;

@@ -7,6 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
+use crate::api::live_state::live_states;
 use crate::api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
 use crate::api::overview::overview;
 use crate::metrics::throughput::Trends;
@@ -25,21 +26,24 @@ const MAX_INCIDENTS: usize = 10;
 const INCIDENT_WINDOW: WindowChoice = WindowChoice::DAY;
 const MAX_REASONS: usize = 4;
 const MAX_BUSIEST: usize = 5;
-/// How long the page waits for the events. It is opened during incidents, and the rest matters more.
-const EVENTS_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long the page waits for the incidents. It is opened during one, and the rest matters more.
+const INCIDENTS_TIMEOUT: Duration = Duration::from_millis(500);
 const ALERTS: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md#alerts");
 
 pub(super) async fn get(State(app): State<WebApp>) -> Response {
-    let events = events::run_within(EVENTS_TIMEOUT, &app.history, |reader| {
+    let exposition = app.exposition();
+    let incidents = events::run_within(INCIDENTS_TIMEOUT, &app.history, move |reader| {
         let window = INCIDENT_WINDOW.until_now(reader)?;
-        Incidents::latest(reader, window, MAX_INCIDENTS)
+        let mut states = live_states(exposition.board());
+        states.extend(reader.fabrics_beside(&states, window.to)?);
+        Incidents::latest(reader, window, &states, MAX_INCIDENTS)
     })
     .await;
     render(move || {
         let exposition = app.exposition();
         let (board, trends) = (exposition.board(), &exposition.trends);
-        let main = page(board, trends, &events, &app.telemetry_path, app.grafana.as_deref());
+        let main = page(board, trends, &incidents, &app.telemetry_path, app.grafana.as_deref());
         Page::new("Overview", address::OVERVIEW, main).live(Live::Yes).respond()
     })
     .await

@@ -105,6 +105,16 @@ impl Reader {
         HistoryError::database(&self.path, "read the file")
     }
 
+    /// The states at a time of the fabrics that are not among some others.
+    pub fn fabrics_beside(
+        &self,
+        others: &[FabricState],
+        at: SystemTime,
+    ) -> Result<Vec<FabricState>, HistoryError> {
+        let is_other = |name: &str| others.iter().any(|other| other.fabric == name);
+        self.read(|| timeline::fabrics(self.sql(), at, &|name| !is_other(name)))
+    }
+
     /// Of the events that a filter and a predicate select, the latest first, `most` after the first `skip`; and
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
@@ -215,7 +225,7 @@ impl Source for Reader {
     }
 
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
-        Ok(self.read(|| timeline::fabrics(self.sql(), at))?)
+        Ok(self.read(|| timeline::fabrics(self.sql(), at, &|_| true))?)
     }
 
     fn cable(&self, serial: &str) -> Answer<CableMatches> {

@@ -277,10 +277,14 @@ fn cable_of(mut ends: [Port; 2], [low, high]: [State; 2]) -> Cable {
     Cable { ends, up: low.up(), verdict: low.verdict(), rate: low.rate().or_else(|| high.rate()) }
 }
 
-/// The fabrics as they were at a moment; without those of which the states of ports cannot be read.
-pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> Result<Vec<FabricState>> {
+/// The wanted fabrics as they were at a moment; without those of which the states of ports cannot be read.
+pub(super) fn fabrics(
+    sql: Sql<'_>,
+    at: SystemTime,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<FabricState>> {
     let mut fabrics = Vec::new();
-    for (fabric, name) in sql.fabrics()? {
+    for (fabric, name) in sql.fabrics()?.into_iter().filter(|(_, name)| is_wanted(name)) {
         if let Some(sweep) = sql.latest_sweep(fabric, micros_of(at))? {
             fabrics.extend(Timeline::read(sql, fabric, sweep, sweep)?.state(name, sweep));
         }

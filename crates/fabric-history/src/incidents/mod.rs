@@ -72,10 +72,15 @@ impl Incidents {
         Self::among(source, window, [&states[0], &states[1]], limit)
     }
 
-    /// The latest incidents of a period, the latest first, without those of which only the state at its beginning tells.
-    pub fn latest(source: &dyn Source, window: Window, most: usize) -> Answer<Vec<Incident>> {
-        let after = source.fabrics(window.to)?;
-        let found = Self::among(source, window, [&[], &after], MAX_INCIDENTS)?;
+    /// The latest incidents of a period, the latest first, given the states of the fabrics at its end. Those of which
+    /// only the states at its beginning tell are missing.
+    pub fn latest(
+        source: &dyn Source,
+        window: Window,
+        after: &[FabricState],
+        most: usize,
+    ) -> Answer<Vec<Incident>> {
+        let found = Self::among(source, window, [&[], after], MAX_INCIDENTS)?;
         Ok(found.incidents.into_iter().rev().take(most).collect())
     }
 
