@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
-use fabric_exporter::api::address;
-use fabric_exporter::metrics::Exposition;
+use fabric_api::address;
 use fabric_exporter::metrics::process::Process;
+use fabric_exporter::published::Published;
 use fabric_exporter::server::WebApp;
 use fabric_observation::Observation;
 use ib_fabric::Fabric;
@@ -119,7 +119,7 @@ fn main() {
                 link.verdict = Verdict::Bad;
             }
         }
-        let exposition = Exposition::render(vec![Arc::new(observation.clone())].into());
+        let exposition = Published::first(vec![Arc::new(observation.clone())].into());
         let (_sender, latest) = tokio::sync::watch::channel(Arc::new(exposition));
         let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics", None);
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();

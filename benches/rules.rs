@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use fabric_exporter::config::options::FabricOptions;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::{Profile, Selection};
-use fabric_exporter::metrics::{Exposition, Format};
+use fabric_exporter::metrics::{Format, RenderedMetrics};
 use ib_sim::scenario::{Overrides, Scenario};
 use measure::median;
 use rig::rules::Rule;
@@ -106,7 +106,7 @@ fn scrapes(hosts: u32, down: u8, up: u8, profile: Profile) -> (String, String) {
         while simulated.passed() < at {
             simulated.run_for(step);
         }
-        let exposition = Exposition::render(vec![simulated.observation()].into());
+        let exposition = RenderedMetrics::first(vec![simulated.observation()].into());
         let process = Process::new(Path::new("/proc"));
         let selection = Selection::from(profile);
         let now = std::time::UNIX_EPOCH + rig::simulated::BEGAN + at;

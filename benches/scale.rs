@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::config::{FabricSettings, Settings};
-use fabric_exporter::metrics::Exposition;
+use fabric_exporter::metrics::RenderedMetrics;
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
 use ib_mad::Moment;
@@ -210,7 +210,7 @@ fn measure(size: Size) -> Cost {
         let board = seen.borrow_and_update().clone();
         last = (*board.fabrics[0]).clone();
         let render = Instant::now();
-        served = Exposition::render(board);
+        served = RenderedMetrics::first(board);
         let took = render.elapsed().as_secs_f64();
         std::hint::black_box(&served);
         let Some(snapshot) = &last.snapshot else { continue };

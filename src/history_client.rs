@@ -18,8 +18,8 @@ use ib_fabric::topology::End;
 use ib_mad::{Guid, PortNumber};
 use serde::de::DeserializeOwned;
 
-use crate::api::model::{Hit, Search};
 use crate::remote::{self, Access, Remote};
+use fabric_api::model::{Hit, Search};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(150);

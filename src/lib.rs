@@ -1,6 +1,5 @@
 //! fabric-exporter: a fabric health monitor for InfiniBand and RoCE.
 
-pub mod api;
 pub mod cli;
 pub mod config;
 mod doctor;
@@ -9,8 +8,8 @@ pub mod log;
 mod memory;
 pub mod metrics;
 pub mod monitor;
-mod packed;
-pub mod pages;
+pub mod published;
+mod readiness;
 pub mod remote;
 pub mod resolver;
 pub mod sandbox;

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use fabric_exporter::api::{Filter, links};
+use fabric_api::{Filter, links};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::Selection;
-use fabric_exporter::metrics::{Exposition, Format};
+use fabric_exporter::metrics::{Format, RenderedMetrics};
 use fabric_observation::SharedState;
 
 /// Renders a state in every format, and parses each as strictly as its clients do.
@@ -18,7 +18,7 @@ pub fn check(board: SharedState) {
     assert_eq!(serde_json::to_vec(&value).unwrap(), json);
     let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert!(value["fabrics"].is_array());
-    let exposition = Exposition::render(board);
+    let exposition = RenderedMetrics::first(board);
     // Metrics of the process are not part of this check.
     let process = Process::new(Path::new("/nowhere"));
     for format in [Format::Text, Format::OpenMetrics] {

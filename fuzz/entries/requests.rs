@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use fabric_exporter::metrics::process::Process;
-use fabric_exporter::metrics::{Exposition, Latest};
+use fabric_exporter::published::{Latest, Published};
 use fabric_exporter::server::WebApp;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
@@ -25,7 +25,7 @@ struct Up {
     runtime: Runtime,
     site: TowerToHyperService<Router>,
     _folder: TempDir,
-    _latest: watch::Sender<Arc<Exposition>>,
+    _latest: watch::Sender<Arc<Published>>,
 }
 
 impl Up {
@@ -33,7 +33,7 @@ impl Up {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
         std::fs::write(&file, history::recorded()).unwrap();
-        let exposition = Arc::new(Exposition::render(fabric::watch(&[])));
+        let exposition = Arc::new(Published::first(fabric::watch(&[])));
         let (latest, seen): (_, Latest) = watch::channel(exposition);
         let process = Process::new("/nowhere".as_ref());
         let site = WebApp::new(seen, process, "/metrics", Some(file));

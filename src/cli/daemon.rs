@@ -17,10 +17,10 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::config::{FabricSettings, HostSettings, Settings};
-use crate::metrics::Exposition;
 use crate::metrics::process::Process;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
 use crate::monitor::{Monitor, replica};
+use crate::published::{Published, publish_each};
 use crate::remote::Remote;
 use crate::sandbox::{self, User};
 use crate::server::{PROBES, WebApp, request_class};
@@ -278,7 +278,7 @@ impl<'a> Daemon<'a> {
         drop(board);
         let failed = Fatal::failed_to("cannot use the listening socket");
         let (latest_sender, latest) =
-            watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
+            watch::channel(Arc::new(Published::first(seen.borrow_and_update().clone())));
         // Also without a file to reload: unhandled, the signal would end the program.
         let hangup = signal(SignalKind::hangup())
             .map_err(Fatal::failed_to("cannot install the handler of SIGHUP"))?;
@@ -293,8 +293,8 @@ impl<'a> Daemon<'a> {
         let mut app = WebApp::new(latest, process, &settings.telemetry_path, history);
         app.profile = settings.profile;
         app.grafana = settings.grafana_url.as_deref().map(Into::into);
-        let metrics = Arc::clone(&app.telemetry_path);
-        let class = move |path: &str| request_class(&metrics, path);
+        let telemetry_path = settings.telemetry_path.clone();
+        let class = move |path: &str| request_class(&telemetry_path, path);
         let limits = Limits::default();
         // More than one per processor would not be faster, but delay sweeps. Two at least: a history query may take long.
         let processors = std::thread::available_parallelism().map_or(1, usize::from).max(2);
@@ -329,7 +329,7 @@ impl<'a> Daemon<'a> {
             if sweeps {
                 lower_priority(SERVE);
             }
-            renderer.block_on(render(seen, latest_sender));
+            renderer.block_on(publish_each(seen, latest_sender));
         });
         spawn(Worker { thread: "render".into(), run }, ExitGuard(ended_sender))?;
         let signal = tokio::select! {
@@ -399,16 +399,6 @@ fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) -> bool {
 fn lower_priority(nice: i32) {
     // Linux changes this thread only; where that is not allowed all threads are equal.
     let _ = rustix::process::setpriority_process(None, nice);
-}
-
-/// Renders each published state, on a thread of its own: the threads of the server, and those that build its responses, may
-/// be busy. The newest state is always next; one that is replaced while another is rendered is skipped.
-async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Arc<Exposition>>) {
-    while seen.changed().await.is_ok() {
-        let board = seen.borrow_and_update().clone();
-        let before = Arc::clone(&latest.borrow());
-        latest.send_replace(Arc::new(Exposition::after(Some(&before), board)));
-    }
 }
 
 /// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with its interface and

@@ -7,9 +7,9 @@
 use clap::ValueEnum;
 use humantime::parse_rfc3339;
 
-use crate::api::Filter;
-use crate::api::model::{Condition, End, Link, Node, Nodes, Verdicts};
-use crate::api::ports::nodes;
+use fabric_api::Filter;
+use fabric_api::model::{Condition, End, Link, Node, Nodes, Verdicts};
+use fabric_api::nodes::nodes;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
 use ib_mad::label::plural;

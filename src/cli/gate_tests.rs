@@ -8,7 +8,7 @@ use super::links::LinksArgs;
 use super::list::NodeMatch;
 use super::nodes::NodesArgs;
 use super::{Cli, Verb};
-use crate::api::model::{
+use fabric_api::model::{
     Condition, End, FabricLinks, FabricNodes, Finding, Learning, Link, LinkReason, Links, Node,
     NodeName, Nodes, SuggestedRepair, Verdicts,
 };

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::links::links;
-use crate::api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
-use crate::api::{Filter, LINKS, MAX_LIMIT, spares};
+use fabric_api::links::links;
+use fabric_api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
+use fabric_api::{Filter, LINKS, MAX_LIMIT, spares};
 use fabric_history::cable_life::begins_with;
 use ib_health::Verdict;
 use ib_health::verdict::Repair;
@@ -397,10 +397,10 @@ fn counts_of(end: &End) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{Condition, FabricLinks, LinkReason, SuggestedRepair, WindowErrors};
     use crate::cli::Cli;
     use crate::cli::table::Style;
     use clap::Parser;
+    use fabric_api::model::{Condition, FabricLinks, LinkReason, SuggestedRepair, WindowErrors};
 
     fn args(options: &[&str]) -> LinksArgs {
         let cli = Cli::try_parse_from([&["fabric-exporter", "links"], options].concat());

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use site_config::units::HumanDuration;
 
-use crate::api::model::{Condition, LEARNING, Verdicts};
 use crate::history_client::Place;
+use fabric_api::model::{Condition, LEARNING, Verdicts};
 use ib_health::{Reason, Verdict};
 use ib_mad::PortNumber;
 use ib_mad::label::grouped;

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::Filter;
-use crate::api::model::{Node, Nodes, Verdicts};
-use crate::api::ports::nodes;
+use fabric_api::Filter;
+use fabric_api::model::{Node, Nodes, Verdicts};
+use fabric_api::nodes::nodes;
 use ib_health::Verdict;
 use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
@@ -76,7 +76,7 @@ pub enum NodeOrder {
 impl SortKey for NodeOrder {}
 
 fn node_type(text: &str) -> Result<&'static str, String> {
-    let types = crate::api::ports::KINDS.map(NodeKind::label);
+    let types = fabric_api::KINDS.map(NodeKind::label);
     let text = match &*text.to_lowercase().replace(' ', "_") {
         "hca" | "host" => "ca".to_owned(),
         text => text.to_owned(),
@@ -232,9 +232,9 @@ fn row(fabric: &str, node: &Node) -> super::table::Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{Condition, FabricNodes, NodeName};
     use crate::cli::{Cli, Verb};
     use clap::Parser;
+    use fabric_api::model::{Condition, FabricNodes, NodeName};
 
     fn found() -> Nodes {
         let node = |guid: u64, name: &str, kind: &'static str, verdicts, up| Node {

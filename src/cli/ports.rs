@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
-use crate::api::model::{NodeDetail, Port, Verdicts};
 use crate::history_client::Place;
+use fabric_api::model::{NodeDetail, Port, Verdicts};
 use ib_health::Verdict;
 use ib_health::congestion::FLOOR;
 use ib_mad::label::plural;
@@ -208,10 +208,10 @@ fn errors(port: &Port) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{Node, Peer, PortName};
     use crate::cli::table::Style;
     use crate::cli::{Cli, Verb};
     use clap::Parser;
+    use fabric_api::model::{Node, Peer, PortName};
     use ib_mad::Guid;
 
     fn leaf() -> NodeDetail {

@@ -12,10 +12,6 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::api::Filter;
-use crate::api::model::{Hit, NodeDetail, Search};
-use crate::api::ports::node_by_guid;
-use crate::api::search::search;
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
@@ -23,6 +19,10 @@ use crate::config::{FabricSettings, Settings};
 use crate::history_client::{HistoryClient, Place, one_line, place_of};
 use crate::monitor::Monitor;
 use crate::remote::{Access, Remote};
+use fabric_api::Filter;
+use fabric_api::model::{Hit, NodeDetail, Search};
+use fabric_api::nodes::node_by_guid;
+use fabric_api::search::search;
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};

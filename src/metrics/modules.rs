@@ -4,7 +4,7 @@
 use exposition::{Family, MetricType, Samples};
 use ib_mad::register::{LANES, Module, monitor, text};
 
-use super::{families, family};
+use super::family_table::{families, family};
 
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
 const LANE_LABELS: &[&str] = &["fabric", "guid", "port", "lane"];

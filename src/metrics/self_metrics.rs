@@ -15,9 +15,9 @@ use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
 use rdma_host::model::HostSnapshot;
 
 use super::fabric::names;
+use super::family_table::{families, family};
 use super::process::{Numbers, Process};
 use super::selection::Shard;
-use super::{families, family};
 use crate::log;
 
 struct SelfState<'a> {

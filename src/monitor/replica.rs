@@ -5,9 +5,9 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::api::model::Totals;
-use crate::api::totals::{TOTALS, replica_totals};
 use crate::remote::Remote;
+use fabric_api::model::Totals;
+use fabric_api::totals::{TOTALS, replica_totals};
 use ib_health::replica::ReplicaTotals;
 use ib_mad::Moment;
 

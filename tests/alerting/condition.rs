@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::api::model::{Condition, Node};
-use fabric_exporter::api::ports::nodes;
-use fabric_exporter::api::{Filter, condition};
+use fabric_api::model::{Condition, Node};
+use fabric_api::nodes::nodes;
+use fabric_api::{Filter, condition};
 use test_rig::simulated::BEGAN;
 use test_rig::{Metrics, Simulated, require, rules};
 

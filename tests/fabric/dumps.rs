@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use fabric_exporter::api::model::Links;
+use fabric_api::model::Links;
 use test_rig as rig;
 
 use rig::child::{self, Output, Running};

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fabric_exporter::api::model::{Link, Links};
+use fabric_api::model::{Link, Links};
 use rig::child::{self, Output};
 use rig::program;
 use rig::{Exporter, Ibsim, OpenSm, run_to_exit, topology};

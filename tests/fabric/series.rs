@@ -7,7 +7,7 @@ use std::time::Duration;
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::{Group, Profile, Selection};
-use fabric_exporter::metrics::{Exposition, Format};
+use fabric_exporter::metrics::{Format, RenderedMetrics};
 use ib_sim::scenario::{Overrides, Scenario};
 use test_rig::Simulated;
 
@@ -30,7 +30,7 @@ fn series_per_connected_port_are_as_documented() {
     let connected = fabric.ports.iter().filter(|port| port.peer.is_some()).count();
     // Each host has a cable, each level as many upwards, and each top switch an aggregation node.
     assert_eq!(connected, 6 * 250 + 2 * 50);
-    let exposition = Exposition::render(vec![observation.clone()].into());
+    let exposition = RenderedMetrics::first(vec![observation.clone()].into());
     let process = Process::new(Path::new("/proc"));
     let series = |selection: &Selection| {
         let text = exposition.document(selection, Format::Text, &process).to_text().unwrap();

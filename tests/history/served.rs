@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use exporter_web::{Limits, Security, Server};
 use fabric_exporter::history_client::HistoryClient;
-use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
+use fabric_exporter::published::Published;
 use fabric_exporter::remote::Access;
 use fabric_exporter::server::{WebApp, request_class};
 use fabric_history::history_query::{DUMP, PATH, window as said};
@@ -57,7 +57,7 @@ impl Served {
         let (address, server) = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let exposition = Arc::new(Exposition::render(state));
+            let exposition = Arc::new(Published::first(state));
             let (_, latest) = tokio::sync::watch::channel(exposition);
             let (process, file) = (Process::new(Path::new("/proc")), Some(file.to_owned()));
             let site = WebApp::new(latest, process, "/metrics", file);

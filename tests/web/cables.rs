@@ -5,7 +5,7 @@ use test_rig as rig;
 use std::process::Command;
 use std::time::Duration;
 
-use fabric_exporter::api::model::{Links, Modules, PortModule, Search, Spares};
+use fabric_api::model::{Links, Modules, PortModule, Search, Spares};
 use rig::{Exporter, program, wait_until};
 use serde::de::DeserializeOwned;
 

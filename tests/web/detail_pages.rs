@@ -6,10 +6,8 @@ use test_rig as rig;
 use std::path::Path;
 use std::time::Duration;
 
-use fabric_exporter::api::model::{
-    Congestion, LinkDetail, Node, NodeDetail, Nodes, Topologies, Topology,
-};
-use fabric_exporter::api::topology::topology;
+use fabric_api::model::{Congestion, LinkDetail, Node, NodeDetail, Nodes, Topologies, Topology};
+use fabric_api::topology::topology;
 use rig::{Exporter, Simulated, wait_until};
 use serde::de::DeserializeOwned;
 

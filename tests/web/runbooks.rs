@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fabric_exporter::api::address;
+use fabric_api::address;
 use test_rig::{Exporter, rules};
 
 #[test]

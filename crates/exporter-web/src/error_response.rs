@@ -7,6 +7,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use exposition::unseen;
 
+use super::work::BuildError;
+
 /// A response with this status and the problem in one line. Parts of the request may be in it, and whoever reads it may do
 /// so on a terminal.
 pub fn error_response(status: StatusCode, problem: &str) -> Response {
@@ -27,6 +29,20 @@ pub fn bad_request(problem: &str) -> Response {
 pub fn unavailable(problem: &str) -> Response {
     let response = error_response(StatusCode::SERVICE_UNAVAILABLE, problem);
     ([(header::RETRY_AFTER, "1")], response).into_response()
+}
+
+/// 500: a fault of the exporter.
+pub fn internal_error() -> Response {
+    let problem = "internal error: see the log of the exporter";
+    error_response(StatusCode::INTERNAL_SERVER_ERROR, problem)
+}
+
+/// The response where one could not be built.
+pub fn unbuilt(error: BuildError) -> Response {
+    match error {
+        BuildError::Busy => unavailable("too many concurrent requests: try again"),
+        BuildError::Panicked => internal_error(),
+    }
 }
 
 /// Middleware that refuses requests whose Host header is missing or wrong: HTTP/1.1 requires exactly one

@@ -24,6 +24,15 @@ pub struct SharedState {
     pub recording: Option<Arc<RecorderMetrics>>,
 }
 
+impl SharedState {
+    /// Whether another state has the same observations of fabrics: nothing derived from them changes.
+    pub fn has_same_fabrics(&self, other: &SharedState) -> bool {
+        let (own, others) = (&self.fabrics, &other.fabrics);
+        own.len() == others.len()
+            && own.iter().zip(others).all(|(own, other)| Arc::ptr_eq(own, other))
+    }
+}
+
 impl From<Vec<Arc<Observation>>> for SharedState {
     fn from(fabrics: Vec<Arc<Observation>>) -> Self {
         SharedState { fabrics, ..SharedState::default() }

@@ -13,7 +13,7 @@ use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::Selection;
-use fabric_exporter::metrics::{Exposition, Format};
+use fabric_exporter::metrics::{Format, RenderedMetrics};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
 use ib_mad::method;
@@ -254,7 +254,7 @@ impl Simulated {
 
     /// The same for a scrape that selects.
     pub fn scrape_of(&self, selection: &Selection, now: SystemTime) -> String {
-        let exposition = Exposition::render(self.seen.borrow().clone());
+        let exposition = RenderedMetrics::first(self.seen.borrow().clone());
         let process = Process::new(Path::new("/proc"));
         exposition.document_at(now, selection, Format::Text, &process).to_text().unwrap()
     }

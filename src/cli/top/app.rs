@@ -5,11 +5,11 @@ use std::time::SystemTime;
 
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::api::model::BusyLink;
 use crate::cli::Fatal;
 use crate::cli::links::{LinkOrder, key};
 use crate::cli::list::{order_by, reordered};
 use crate::cli::ports::wait_rank;
+use fabric_api::model::BusyLink;
 use fabric_history::model::Event;
 use ib_fabric::topology::LinkId;
 use ib_mad::label::natural_key;
@@ -324,7 +324,7 @@ fn compare(order: TrafficOrder, a: &BusyLink, b: &BusyLink) -> std::cmp::Orderin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{Fabric, Link, Overview};
+    use fabric_api::model::{Fabric, Link, Overview};
 
     fn press(app: &mut App, code: KeyCode) -> bool {
         app.handle(&Input::Key(code.into()))

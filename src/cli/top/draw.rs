@@ -9,14 +9,14 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Row, Table, TableState};
 
-use crate::api::model::{
-    BusyLink, End, Flow, Label, Link, LinkDetail, Overview, Port, Region, Verdicts,
-};
 use crate::cli::links::{rate, reason};
 use crate::cli::list::count_of;
 use crate::cli::ports::{percent, wait};
 use crate::cli::terminal::{printable, wrap};
-use crate::pages::components::traffic as bit_rate;
+use fabric_api::model::{
+    BusyLink, End, Flow, Label, Link, LinkDetail, Overview, Port, Region, Verdicts,
+};
+use fabric_api::traffic::bit_rate;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use ib_health::Verdict;
@@ -570,8 +570,8 @@ fn flow(flow: Option<Flow>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{End, LinkReason, SuggestedRepair};
     use crate::cli::top::fetch::{Answer, Data};
+    use fabric_api::model::{End, LinkReason, SuggestedRepair};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

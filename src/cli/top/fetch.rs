@@ -5,17 +5,17 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, SystemTime};
 
-use crate::api::links::links;
-use crate::api::model::{
-    BusyLink, Label, Link, LinkDetail, Links, Overview, PortName, Region, Traffics,
-};
-use crate::api::overview::overview;
-use crate::api::ports::link_by_id;
-use crate::api::traffic::traffics;
-use crate::api::{Filter, LINKS, TRAFFIC};
 use crate::cli::Fatal;
 use crate::cli::source::{FabricSource, SourceArgs, is_at};
 use crate::history_client::Place;
+use fabric_api::links::links;
+use fabric_api::model::{
+    BusyLink, Label, Link, LinkDetail, Links, Overview, PortName, Region, Traffics,
+};
+use fabric_api::overview::overview;
+use fabric_api::ports::link_by_id;
+use fabric_api::traffic::traffics;
+use fabric_api::{Filter, LINKS, TRAFFIC};
 use fabric_history::model::{Event, Window};
 use fabric_history::source::{Cursor, EventFilter, Page};
 use ib_fabric::reference::Reference;

@@ -19,8 +19,8 @@ use ib_mad::register::{LANES, Temperatures, text};
 use ib_mad::smp::SmState;
 use ib_mad::{Counter, Reading};
 
+use crate::metrics::family_table::{families, family};
 use crate::metrics::modules::ModuleItem;
-use crate::metrics::{families, family};
 
 const NODE_LABELS: &[&str] = &["fabric", "guid"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];

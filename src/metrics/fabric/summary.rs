@@ -12,8 +12,8 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use super::grouped;
+use crate::metrics::family_table::{families, family};
 use crate::metrics::selection::Group;
-use crate::metrics::{families, family};
 
 /// The states of nodes: responding, and not; the order is that of the counts.
 const STATES: [&str; 2] = ["up", "down"];

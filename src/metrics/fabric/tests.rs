@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::metrics::position;
-use crate::metrics::tests::text_of;
+use crate::metrics::family_order::position;
+use crate::metrics::rendered::tests::text_of;
 use fabric_observation::SharedState;
 use ib_fabric::Snapshot;
 use ib_fabric::snapshot::SubnetManager;
@@ -272,7 +272,7 @@ fn families_are_rendered_once_and_in_order() {
 
 /// The samples when these subnet managers responded: GUID, port, state and priority.
 fn manager_samples(answered: Option<&[(u64, u8, SmState, u8)]>) -> Vec<String> {
-    let mut snapshot = crate::metrics::tests::snapshot();
+    let mut snapshot = crate::metrics::rendered::tests::snapshot();
     let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {
         let port = snapshot.fabric.find(end(guid, port)).unwrap();
         SubnetManager { port, state, priority, act_count: u32::MAX }

@@ -20,8 +20,8 @@ use rdma_host::model::cm::Group;
 use rdma_host::model::{Device, HwReading, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 
 use super::fabric::{COUNTING, Counted, PORT_STATES, names};
+use super::family_table::{families, family};
 use super::modules::{MODULES, ModuleItem};
-use super::{families, family};
 
 const DEVICE_LABELS: &[&str] = &["fabric", "guid", "device"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port", "device"];

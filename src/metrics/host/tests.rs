@@ -168,7 +168,7 @@ fn each_family_is_rendered_once() {
     let snapshot = observation.snapshot.as_ref().unwrap();
     observation.port_events.add_snapshot(snapshot, &DeviceIds::default().assign(snapshot));
     let parts = render(&observation);
-    assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.family)));
+    assert!(parts.is_sorted_by_key(|part| crate::metrics::family_order::position(&part.family)));
     let mut names: Vec<_> = parts.iter().map(|part| part.family.name.clone()).collect();
     names.sort();
     names.dedup();

@@ -250,7 +250,7 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert!((0.0..=180.0).contains(after), "paged {after} s after the cable went bad");
     let url = format!("http://{}", stage.fabric("bad-cable").exporter.address());
     let annotation = |name: &str| alert.annotations[name].as_str();
-    let dashboard = fabric_exporter::api::address::link("bad-cable", alert.label("link"));
+    let dashboard = fabric_api::address::link("bad-cable", alert.label("link"));
     let urls = [annotation("dashboard_url"), annotation("runbook_url")];
     assert_eq!(urls[0], format!("{url}{dashboard}").replace("%2D", "-"));
     assert!(urls[1].ends_with("/runbooks/InfinibandCableBad"), "{urls:?}");

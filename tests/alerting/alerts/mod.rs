@@ -101,7 +101,7 @@ fn alerts_have_runbooks() {
     let mut problems = Vec::new();
     let alerts = rules::alerts();
     for alert in &alerts {
-        let path = fabric_exporter::api::address::runbook(&alert.name);
+        let path = fabric_api::address::runbook(&alert.name);
         if alert.annotation("runbook_url") != format!("{ANY_EXPORTER}{path}") {
             problems.push(format!("runbook_url is not that of {path}: {}", alert.shown()));
         }
@@ -128,7 +128,7 @@ fn alerts_have_runbooks() {
 /// alert about a device of a host has that of the host.
 #[test]
 fn fabric_alerts_have_page_addresses() {
-    use fabric_exporter::api::address;
+    use fabric_api::address;
     let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
     let port = address::PORT.replace("{guid}", guid).replace("{port}", "7");

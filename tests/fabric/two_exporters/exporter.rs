@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::api::Filter;
-use fabric_exporter::api::model::Totals;
-use fabric_exporter::api::totals::{replica_totals, totals};
+use fabric_api::Filter;
+use fabric_api::model::Totals;
+use fabric_api::totals::{replica_totals, totals};
 use fabric_observation::Observation;
 use ib_fabric::snapshot::Cleared;
 use ib_fabric::testing::{end, fabric, found};

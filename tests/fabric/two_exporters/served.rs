@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fabric_exporter::api::model::Totals;
-use fabric_exporter::api::totals::TOTALS;
+use fabric_api::model::Totals;
+use fabric_api::totals::TOTALS;
 use test_rig::{Exporter, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);

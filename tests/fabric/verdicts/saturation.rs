@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fabric_exporter::api::links::FabricView;
-use fabric_exporter::api::ports;
+use fabric_api::FabricView;
+use fabric_api::ports;
 use fabric_exporter::config::options::{FabricOptions, HealthOptions, LimitOption, Options};
 use ib_health::{Reason, Verdict};
 use ib_sim::scenario::{Overrides, Scenario};

@@ -1,0 +1,126 @@
+//! The findings on nodes that are down.
+
+use std::time::Duration;
+
+use fabric_observation::Observation;
+use ib_health::Verdict;
+use ib_mad::label::plural;
+use ib_mad::node::NodeKind;
+
+use super::down::{DownNode, DownNodes, name};
+use super::finding::{FindingKind, Found};
+use crate::filter::KINDS;
+use crate::view::FabricView;
+
+/// For how long an HCA that is down is only degraded: it may reboot. `InfinibandNodeDown` waits as long.
+const REBOOT: Duration = Duration::from_secs(15 * 60);
+
+/// How many nodes a headline names.
+const MAX_NAMED: usize = 3;
+
+/// Nodes that are down by themselves and of the same kind, and how bad that is.
+struct Group<'a> {
+    finding: FindingKind,
+    verdict: Verdict,
+    kind: NodeKind,
+    nodes: Vec<&'a DownNode>,
+}
+
+/// The findings on nodes that are down by themselves, each with the number of those behind them.
+pub(crate) fn findings(
+    observation: &Observation,
+    view: FabricView<'_>,
+    down: &DownNodes,
+) -> Vec<Found> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for node in down.iter().filter(|node| node.behind.is_none()) {
+        let kind = view.snapshot.fabric.node(node.index).identity.kind;
+        let (finding, verdict) = weight(observation, view, node, kind);
+        let is_its =
+            |it: &&mut Group<'_>| (it.finding, it.verdict, it.kind) == (finding, verdict, kind);
+        match groups.iter_mut().find(is_its) {
+            Some(group) => group.nodes.push(node),
+            None => groups.push(Group { finding, verdict, kind, nodes: vec![node] }),
+        }
+    }
+    let found = groups.iter().map(|group| Found {
+        kind: group.finding,
+        verdict: group.verdict,
+        count: group.nodes.len(),
+        text: group.text(view, down),
+        nodes: group.nodes.iter().take(MAX_NAMED).map(|node| name(view, node.index)).collect(),
+        alert: match group.kind {
+            NodeKind::Switch => Some("InfinibandSwitchDown"),
+            NodeKind::AggregationNode => None,
+            _ => Some("InfinibandNodeDown"),
+        },
+    });
+    found.collect()
+}
+
+/// How bad it is that a node is down. A switch is bad at once, because it cuts off others; an HCA may reboot. An
+/// aggregation node disappears when SHARP is disabled. While a partition keeps all hosts from responding, or links are
+/// in maintenance, nothing is known.
+fn weight(
+    observation: &Observation,
+    view: FabricView<'_>,
+    node: &DownNode,
+    kind: NodeKind,
+) -> (FindingKind, Verdict) {
+    let age = |since| view.snapshot.began.since(since);
+    let reboots = node.since.is_some_and(|since| age(since) < REBOOT);
+    let finding = match kind {
+        NodeKind::Switch => FindingKind::SwitchesDown,
+        _ => FindingKind::NodesDown,
+    };
+    match kind {
+        _ if node.in_maintenance => (FindingKind::Maintenance, Verdict::Unknown),
+        NodeKind::Switch => (finding, Verdict::Bad),
+        NodeKind::AggregationNode => (finding, Verdict::Unknown),
+        _ if observation.stats.partition_suspected => (finding, Verdict::Unknown),
+        _ if reboots => (finding, Verdict::Watch),
+        _ => (finding, Verdict::Bad),
+    }
+}
+
+/// What a headline calls nodes of a kind.
+fn noun(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Ca => "HCA",
+        NodeKind::AggregationNode => "aggregation node",
+        NodeKind::Switch | NodeKind::Router => kind.label(),
+    }
+}
+
+impl Group<'_> {
+    /// `1 switch down (leaf-0-2), 12 HCAs behind it`.
+    fn text(&self, view: FabricView<'_>, down: &DownNodes) -> String {
+        let (fabric, nodes) = (&view.snapshot.fabric, &self.nodes);
+        let (before, after) = match (self.finding, self.verdict) {
+            (FindingKind::Maintenance, _) => ("in maintenance: ", ""),
+            (_, Verdict::Watch) => ("", " for less than 15 min"),
+            _ => ("", ""),
+        };
+        let count = plural(nodes.len(), noun(self.kind));
+        let mut names: Vec<&str> =
+            nodes.iter().take(MAX_NAMED).map(|node| &*fabric.node(node.index).name).collect();
+        if nodes.len() > MAX_NAMED {
+            names.push("…");
+        }
+        let names = names.join(", ");
+        let is_behind = |by: Option<_>| nodes.iter().any(|node| by == Some(node.index));
+        let behind = KINDS.map(|kind| {
+            let of_kind = down.iter().filter(|node| is_behind(node.behind));
+            let count = of_kind.filter(|it| fabric.node(it.index).identity.kind == kind).count();
+            (count, noun(kind))
+        });
+        let behind = behind.into_iter().filter(|(count, _)| *count > 0);
+        let behind: Vec<String> = behind.map(|(count, noun)| plural(count, noun)).collect();
+        let behind = match (behind.join(" and "), nodes.len()) {
+            (behind, _) if behind.is_empty() => behind,
+            (behind, 1) => format!(", {behind} behind it"),
+            (behind, _) => format!(", {behind} behind them"),
+        };
+        format!("{before}{count} down{after} ({names}){behind}")
+    }
+}

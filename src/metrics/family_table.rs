@@ -1,0 +1,22 @@
+//! Tables of metric families: a row is a family, and what writes its samples.
+
+/// A family: its name, type, labels and help, or a constant.
+macro_rules! family {
+    ($name:literal $kind:ident $labels:tt $help:literal) => {
+        Family::new($name, MetricType::$kind, &$labels, $help)
+    };
+    ($family:ident) => {
+        $family
+    };
+}
+
+/// A table of families, each with what writes its samples of an item.
+macro_rules! families {
+    ($(#[$doc:meta])* $vis:vis $table:ident: $item:ty;
+     $($name:tt $($kind:ident $labels:tt $help:literal)? => $write:expr;)+) => {
+        $(#[$doc])*
+        $vis const $table: &[(Family, fn(&$item, &mut Samples<'_>))] =
+            &[$((family!($name $($kind $labels $help)?), $write)),+];
+    };
+}
+pub(super) use {families, family};
