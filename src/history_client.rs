@@ -18,7 +18,7 @@ use ib_fabric::topology::End;
 use ib_mad::{Guid, PortNumber};
 use serde::de::DeserializeOwned;
 
-use crate::remote::{self, Access, Remote};
+use crate::remote::{self, Access, Remote, one_line};
 use fabric_api::model::{Hit, Search};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -153,12 +153,6 @@ pub(crate) fn place_of(hit: &Hit) -> Option<Place> {
         "port" => Some((guid, Some(Reference::new(&hit.name).ports.first()?.number))),
         _ => None,
     }
-}
-
-/// As much of a text from outside as fits in a message, without what would move a terminal's cursor.
-pub(crate) fn one_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().filter(|char| !char.is_control()).take(300).collect()
 }
 
 /// Whether an error is in one line, as the exporter writes them, and not another server's page.

@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod config;
 mod doctor;
+pub mod exit;
 pub mod history_client;
 pub mod log;
 mod memory;

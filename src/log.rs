@@ -10,15 +10,17 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::PanicHookInfo;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use exposition::unseen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-
-use crate::config::options::{LogFormat, LogLevel};
+use serde::{Deserialize, Deserializer};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// The size of the queue: some 1,500 lines. As much again is being written.
 const QUEUE_BYTES: usize = 256 << 10;
@@ -191,6 +193,73 @@ fn is_writable(out: BorrowedFd<'_>, end: Option<Instant>) -> bool {
     }
 }
 
+/// The format of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// `key=value` pairs.
+    Logfmt,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The minimum levels that are logged: of all lines, and of some targets, such as crates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogFilter(Targets);
+
+impl Default for LogFilter {
+    fn default() -> Self {
+        LogFilter(Targets::new().with_default(LevelFilter::INFO))
+    }
+}
+
+impl LogFilter {
+    /// Errors and warnings.
+    pub fn warnings() -> Self {
+        LogFilter(Targets::new().with_default(LevelFilter::WARN))
+    }
+}
+
+impl FromStr for LogFilter {
+    type Err = String;
+
+    /// Parses `LEVEL` and `TARGET=LEVEL`, separated by commas. Without a level of all lines, that is info.
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.split(',').try_fold(LogFilter::default(), |LogFilter(targets), part| {
+            let (target, level) = match part.split_once('=') {
+                Some((target, level)) => (Some(target.trim()), level.trim()),
+                None => (None, part.trim()),
+            };
+            let level = match level {
+                "error" => LevelFilter::ERROR,
+                "warn" => LevelFilter::WARN,
+                "info" => LevelFilter::INFO,
+                "debug" => LevelFilter::DEBUG,
+                _ => return Err(format!("{level:?} is no level: use error, warn, info or debug")),
+            };
+            // Without this, "ib-umad=debug" would be accepted, and log nothing.
+            let is_path = |target: &str| {
+                let is_word = |char: char| char.is_ascii_alphanumeric() || "_:".contains(char);
+                !target.is_empty() && target.chars().all(is_word)
+            };
+            Ok(LogFilter(match target {
+                None => targets.with_default(level),
+                Some(target) if is_path(target) => targets.with_target(target, level),
+                Some(target) => {
+                    let example = "use the target of a log line, such as ib_umad";
+                    return Err(format!("{target:?} is no target: {example}"));
+                }
+            }))
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for LogFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// Writes a line of the log.
 #[derive(Clone, Copy, Debug)]
 struct Writer(LogFormat);
@@ -224,24 +293,27 @@ fn shown(line: &[u8], format: LogFormat) -> Cow<'_, str> {
 }
 
 /// Logs to standard error from now on, also panics.
-pub fn start(level: LogLevel, format: LogFormat) {
+pub fn start(filter: LogFilter, format: LogFormat) {
     use tracing_subscriber::Layer;
-    use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::layer::SubscriberExt;
     use tracing_subscriber::util::SubscriberInitExt;
 
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-    };
     let writer = move || Writer(format);
     let layer = match format {
-        LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(writer).boxed(),
-        LogFormat::Json => tracing_subscriber::fmt::layer().json().with_writer(writer).boxed(),
+        // The fields of spans say enough: which fabric, or which request.
+        LogFormat::Logfmt => tracing_logfmt::builder()
+            .with_span_name(false)
+            .with_span_path(false)
+            .layer()
+            .with_writer(writer)
+            .boxed(),
+        LogFormat::Json => tracing_subscriber::fmt::layer()
+            .json()
+            .with_span_list(false)
+            .with_writer(writer)
+            .boxed(),
     };
-    tracing_subscriber::registry().with(layer.with_filter(level)).init();
+    tracing_subscriber::registry().with(layer.with_filter(filter.0)).init();
     std::panic::set_hook(Box::new(|panic| {
         let text = panic_message(panic);
         // With room that lines do not take.
@@ -406,7 +478,7 @@ mod tests {
     fn panic_is_logged_and_ends_the_process_also_if_nobody_reads_the_log() {
         const PANIC: &str = "FABRIC_EXPORTER_TEST_LOG_PANIC";
         if std::env::var_os(PANIC).is_some() {
-            start(LogLevel::Info, LogFormat::Logfmt);
+            start(LogFilter::default(), LogFormat::Logfmt);
             start_thread_and_panic();
         }
         let child = |full: bool| {

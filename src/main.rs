@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use fabric_exporter::cli::{
     Cli, Verb, check, completions, demo, doctor, history, leftovers, links, nodes, ports, serve,
     terminal, top,
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Verb::History(args) => history::run(args, color),
         Verb::Check(args) => check::run(&args, color),
         Verb::Top(args) => top::run(args, color),
-        Verb::Completions(args) => completions::run(&args),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Demo(args) => demo::run(args),
         Verb::Doctor(args) => match doctor::run(args, color) {
             // Its report is complete; there is no further message.

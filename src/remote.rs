@@ -212,3 +212,9 @@ fn certificates(file: &Path, flag: &str) -> Result<Vec<Certificate<'static>>, St
     }
     Ok(all)
 }
+
+/// As much of a text from outside as fits in a message, without what would move a terminal's cursor.
+pub(crate) fn one_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().filter(|char| !char.is_control()).take(300).collect()
+}

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
-use crate::monitor::{drained_hosts_in, keys_in, maintenance_in, names_in};
+use crate::monitor::inspect_site_file;
 use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
@@ -15,8 +15,8 @@ use ib_mad::label::plural;
 use site_config::ConfigError;
 use site_config::file::{READ_TIMEOUT, with_timeout};
 
-use super::Fatal;
 use super::terminal::{Color, ColorChoice};
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ fn print<'a>(
     }
 }
 
-/// Checks all files, and ends with [`Exit::Usage`](super::Exit::Usage) if any has an error.
+/// Checks all files, and ends with [`Exit::Usage`](crate::exit::Exit::Usage) if any has an error.
 pub fn run(args: &CheckArgs, color: ColorChoice) -> Result<(), Fatal> {
     let colors = color.is_on();
     let web = args.web_config_file.as_deref();
@@ -124,25 +124,6 @@ pub fn check_files(settings: &Settings) -> Vec<Checked> {
         })
     });
     site.chain(web).chain(history).collect()
-}
-
-/// How many entries a site file has, and warnings about it.
-pub fn inspect_site_file(
-    kind: SiteFileKind,
-    path: &Path,
-) -> Result<(usize, Vec<String>), ConfigError> {
-    match kind {
-        SiteFileKind::NodeNameMap => names_in(path).map(|names| (names.0.len(), Vec::new())),
-        SiteFileKind::MKey | SiteFileKind::VsKey => {
-            keys_in(kind, path).map(|file| (file.keys.len(), file.warnings))
-        }
-        SiteFileKind::Maintenance => maintenance_in(path).map(|it| (it.len(), Vec::new())),
-        // The program that writes it may not have done so yet: `serve` starts without it.
-        SiteFileKind::DrainedHosts => Ok(match drained_hosts_in(path) {
-            Ok(hosts) => (hosts.len(), Vec::new()),
-            Err(error) => (0, error.lines().to_vec()),
-        }),
-    }
 }
 
 fn check_web_config(path: &Path) -> Checked {

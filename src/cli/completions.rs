@@ -1,10 +1,11 @@
 //! `completions`: the completion script of a shell, from the flags of this program.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use super::{Cli, Fatal, print};
+use crate::cli::output::print;
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,10 +28,10 @@ fn shells() -> impl TypedValueParser<Value = Shell> {
     PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
-/// Prints the script.
-pub fn run(args: &CompletionsArgs) -> Result<(), Fatal> {
+/// Prints the script of a command line.
+pub fn run(args: &CompletionsArgs, mut command: Command) -> Result<(), Fatal> {
     let mut script = Vec::new();
-    generate(args.shell, &mut Cli::command(), "fabric-exporter", &mut script);
+    generate(args.shell, &mut command, "fabric-exporter", &mut script);
     print(&script)?;
     Ok(())
 }

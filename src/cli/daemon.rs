@@ -37,7 +37,8 @@ use ib_umad::client::Heartbeat;
 use ib_umad::umad::{Umad, UmadPort};
 use rdma_host::reader::DeviceSource;
 
-use super::{Exit, Fatal, leftovers, terminal};
+use super::{leftovers, terminal};
+use crate::exit::{Exit, Fatal};
 
 /// How long the end waits for monitors. They need a second at most, except with a device that
 /// hangs, or a simulated fabric of thousands of hosts in which much happens at once.
@@ -81,7 +82,7 @@ pub struct Daemon<'a> {
 impl<'a> Daemon<'a> {
     /// Starts the log. An error if the path of the history is not a file.
     pub fn new(settings: &'a Settings) -> Result<Self, Fatal> {
-        log::start(settings.log_level, settings.log_format);
+        log::start(settings.log_filter.clone(), settings.log_format);
         Daemon::without_log(settings)
     }
 

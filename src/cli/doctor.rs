@@ -11,7 +11,8 @@ use crate::doctor::{DoctorOptions, Level, Report, examine};
 use ib_mad::label;
 
 use super::terminal::{Color, ColorChoice, Progress, printable};
-use super::{Fatal, as_json, print};
+use crate::cli::output::{as_json, print};
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:

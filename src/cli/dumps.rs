@@ -15,8 +15,8 @@ use ib_mad::Moment;
 use ib_mad::label::grouped;
 use ib_mad::moment::Anchor;
 
-use super::Fatal;
 use crate::config::Settings;
+use crate::exit::Fatal;
 use crate::monitor::names_in;
 
 /// The longest name that is shown of a file.
@@ -68,7 +68,7 @@ pub fn notes(dumps: &[Dump]) -> Vec<String> {
                 "; ports or links left out: {entries} (their node is unknown, or they contradict others)"
             );
         }
-        super::printable(&text)
+        super::terminal::printable(&text)
     };
     dumps.iter().map(note).collect()
 }

@@ -19,7 +19,7 @@ use super::links::reason;
 use super::list::{NodeMatch, counts, is_wanted};
 use super::source::FabricSource;
 use super::terminal::printable;
-use super::{Exit, Fatal};
+use crate::exit::{Exit, Fatal};
 
 /// With which verdict of a selected link a list ends with [`Exit::Found`]; with a node that is down at each level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

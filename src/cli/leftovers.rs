@@ -13,7 +13,7 @@ use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use tempfile::TempDir;
 
-use super::Fatal;
+use crate::exit::Fatal;
 
 /// The files and folders.
 static PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

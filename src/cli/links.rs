@@ -13,13 +13,13 @@ use ib_health::Verdict;
 use ib_health::verdict::Repair;
 use ib_mad::label::{grouped, natural_key, plural};
 
-use super::Fatal;
 use super::gate::{self, Gate};
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
 use super::ports::wait_rank;
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:

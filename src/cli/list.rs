@@ -18,7 +18,8 @@ use super::gate::{FailOn, Gate};
 use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};
 use super::table::{Style, Table};
 use super::terminal::{self, ColorChoice, printable};
-use super::{Exit, Fatal, as_json, print};
+use crate::cli::output::{as_json, print};
+use crate::exit::{Exit, Fatal};
 
 /// The orders of a list, with the default one.
 pub trait SortKey: ValueEnum + Copy + Default + Send + Sync + 'static {

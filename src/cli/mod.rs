@@ -14,6 +14,7 @@ pub mod leftovers;
 pub mod links;
 mod list;
 pub mod nodes;
+mod output;
 pub mod ports;
 pub mod serve;
 mod source;
@@ -21,15 +22,9 @@ mod table;
 pub mod terminal;
 pub mod top;
 
-use std::fmt::Display;
-use std::io::{ErrorKind, Write};
-
 use clap::{Parser, Subcommand};
-use exposition::unseen;
-use serde::Serialize;
 
 pub use terminal::ColorChoice;
-use terminal::printable;
 
 /// Prometheus exporter for InfiniBand fabrics and RDMA hosts
 ///
@@ -87,71 +82,4 @@ pub enum Verb {
     Demo(demo::DemoArgs),
     /// Print a shell completion script
     Completions(completions::CompletionsArgs),
-}
-
-/// The exit codes of the program other than 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Exit {
-    /// An error while it ran.
-    Failed = 1,
-    /// An error in the command line or in a file that it names; clap uses the same code.
-    Usage = 2,
-    /// The fabric cannot be queried from this host: no device, no permission, no link.
-    NoDevice = 3,
-    /// The server cannot listen on the address.
-    NoListener = 4,
-    /// `doctor`: the exporter works, but something is missing or slow.
-    Degraded = 5,
-    /// `doctor`: the exporter cannot work until something is fixed.
-    Broken = 6,
-    /// `--fail-on`: a node is down, or a link is bad, degraded or unknown.
-    Found = 7,
-}
-
-/// An error that ends the program: one line for each problem, and the exit code.
-#[derive(Debug)]
-pub struct Fatal {
-    /// The exit code.
-    pub exit: Exit,
-    /// What failed, why, and what to do.
-    pub message: String,
-}
-
-impl Fatal {
-    /// An error with its own text.
-    pub fn new(exit: Exit, error: impl Display) -> Self {
-        Fatal { exit, message: error.to_string() }
-    }
-
-    /// An error in the command line or in a file.
-    pub fn usage(error: impl Display) -> Self {
-        Fatal::new(Exit::Usage, error)
-    }
-
-    /// An error while it ran.
-    pub fn failed(error: impl Display) -> Self {
-        Fatal::new(Exit::Failed, error)
-    }
-
-    /// An error of an operation while it ran.
-    fn failed_to<E: Display>(operation: &str) -> impl Fn(E) -> Self {
-        move |error| Fatal::failed(format!("{operation}: {error}"))
-    }
-}
-
-/// As indented JSON. It may be written to a terminal: names come from devices and from the network.
-fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
-    let text = serde_json::to_string_pretty(value).map_err(Fatal::failed)? + "\n";
-    Ok(unseen::json(&text).into_owned())
-}
-
-/// Writes to standard output; `false` if its reader closed the pipe, which is no error.
-fn print(text: &[u8]) -> Result<bool, Fatal> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Fatal::failed(format!("cannot write to standard output: {error}"))),
-    }
 }

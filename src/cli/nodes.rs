@@ -11,12 +11,12 @@ use ib_health::Verdict;
 use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
 
-use super::Fatal;
 use super::gate::{self, Fault, Gate};
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey};
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,8 +16,9 @@ use super::links::rate;
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
 use super::source::{FabricSource, is_at};
 use super::table::{Fit, Table};
+use super::terminal;
 use super::terminal::{Color, ColorChoice};
-use super::{Fatal, terminal};
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:

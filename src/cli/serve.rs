@@ -15,9 +15,9 @@ use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::umad::{OpenDevice, Umad};
 
-use super::Fatal;
 use super::check;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
+use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,12 +12,14 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+use crate::log::LogFilter;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
+    CollectorOptions, FabricOptions, LogOptions, Options, PathOptions,
 };
 use crate::config::{FabricSettings, Settings};
-use crate::history_client::{HistoryClient, Place, one_line, place_of};
+use crate::history_client::{HistoryClient, Place, place_of};
 use crate::monitor::Monitor;
+use crate::remote::one_line;
 use crate::remote::{Access, Remote};
 use fabric_api::Filter;
 use fabric_api::model::{Hit, NodeDetail, Search};
@@ -34,9 +36,10 @@ use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
 use super::daemon::Daemon;
+use super::dumps;
 use super::leftovers::TemporaryFolder;
 use super::terminal::{Progress, printable};
-use super::{Fatal, dumps};
+use crate::exit::Fatal;
 
 /// The longest time of `--for`.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -198,7 +201,7 @@ impl SourceArgs {
     /// The settings of `serve` for the requested fabrics only.
     fn settings(self) -> Result<Settings, Fatal> {
         let options = Options {
-            log: LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() },
+            log: LogOptions { level: Some(LogFilter::warnings()), ..LogOptions::default() },
             path: self.path,
             collector: CollectorOptions {
                 fabric: Some(true),

@@ -15,13 +15,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use crate::log::{LogFilter, LogFormat};
 use crate::metrics::selection::Profile;
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
-use options::{
-    FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat, LogLevel, Options,
-    WebOptions,
-};
+use options::{FabricOptions, HealthOptions, HistoryOptions, HostOptions, Options, WebOptions};
 use site_config::diagnostics::Diagnostics;
 use site_config::{ConfigError, file, yaml};
 
@@ -55,7 +53,7 @@ pub struct Settings {
     /// Where procfs is mounted.
     pub procfs: PathBuf,
     /// The minimum level of the log.
-    pub log_level: LogLevel,
+    pub log_filter: LogFilter,
     /// The format of the log.
     pub log_format: LogFormat,
     /// The fabrics to monitor; none if the fabric collector is off.
@@ -173,7 +171,7 @@ impl Settings {
             web_config: web.config_file,
             sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),
-            log_level: log.level.unwrap_or(LogLevel::Info),
+            log_filter: log.level.unwrap_or_default(),
             log_format: log.format.unwrap_or(LogFormat::Logfmt),
             fabrics,
             site_files,

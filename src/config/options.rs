@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Deserialize;
 
+use crate::log::{LogFilter, LogFormat};
 use crate::metrics::selection::Profile;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
@@ -14,27 +15,6 @@ use site_config::units::{ByteSize, HumanDuration};
 /// A duration, or a default in seconds.
 pub(super) fn seconds_or(value: Option<HumanDuration>, default: u64) -> Duration {
     value.map_or(Duration::from_secs(default), Duration::from)
-}
-
-/// The minimum level that is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-}
-
-/// The format of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// `key=value` pairs.
-    Logfmt,
-    /// One JSON object per line.
-    Json,
 }
 
 /// Declares a section of options: a set of flags, a mapping of the config file, and the merge of the two.
@@ -130,8 +110,9 @@ section! {
     LogOptions {
         /// Minimum log level [default: info]
         ///
-        /// One of error, warn, info and debug. The log is written to standard error.
-        level: LogLevel = "log.level" LEVEL hide_possible_values,
+        /// One of error, warn, info and debug; for a part of the program its own: info,ib_umad=debug. Parts are
+        /// named in the field "target" of log lines. The log is written to standard error.
+        level: LogFilter = "log.level" LEVEL,
         /// Format of log lines [default: logfmt]
         format: LogFormat = "log.format" FORMAT hide_short_help,
     }

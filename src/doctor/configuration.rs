@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use crate::cli::check::inspect_site_file;
 use crate::config::Settings;
+use crate::monitor::inspect_site_file;
 use crate::remote::{self, Remote};
 use exporter_web::WebConfig;
 use exporter_web::listen::{is_missing_address, try_bind};

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cli::Exit;
 use crate::config::Settings;
+use crate::exit::Exit;
 use ib_mad::clock::Clock;
 use rdma_host::model::{Device, HostSnapshot, Port};
 use rdma_host::reader::executor::TimeoutExecutor;

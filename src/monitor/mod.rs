@@ -15,7 +15,7 @@ mod report;
 mod site_files;
 
 pub use maintenance::{drained_hosts_in, maintenance_in};
-pub use site_files::{KeyFile, keys_in, names_in};
+pub use site_files::{KeyFile, inspect_site_file, keys_in, names_in};
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -116,7 +116,7 @@ fn request(remote: &Remote, fabric: &str) -> Result<Totals, String> {
         401 => {
             Err("login required: use https://USER@HOST and --fabric.totals-password-file".into())
         }
-        400 => Err(crate::history_client::one_line(&String::from_utf8_lossy(&body))),
+        400 => Err(crate::remote::one_line(&String::from_utf8_lossy(&body))),
         status => Err(format!("HTTP status {status}")),
     }
 }

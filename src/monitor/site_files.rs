@@ -338,6 +338,25 @@ pub fn keys_in(kind: SiteFileKind, path: &Path) -> Result<KeyFile, ConfigError> 
     Ok(KeyFile { keys, warnings })
 }
 
+/// How many entries a site file has, and warnings about it.
+pub fn inspect_site_file(
+    kind: SiteFileKind,
+    path: &Path,
+) -> Result<(usize, Vec<String>), ConfigError> {
+    match kind {
+        SiteFileKind::NodeNameMap => names_in(path).map(|names| (names.0.len(), Vec::new())),
+        SiteFileKind::MKey | SiteFileKind::VsKey => {
+            keys_in(kind, path).map(|file| (file.keys.len(), file.warnings))
+        }
+        SiteFileKind::Maintenance => maintenance_in(path).map(|it| (it.len(), Vec::new())),
+        // The program that writes it may not have done so yet: `serve` starts without it.
+        SiteFileKind::DrainedHosts => Ok(match drained_hosts_in(path) {
+            Ok(hosts) => (hosts.len(), Vec::new()),
+            Err(error) => (0, error.lines().to_vec()),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;

@@ -16,8 +16,9 @@ use clap::builder::Resettable;
 use clap::{Arg, Args};
 use tempfile::TempDir;
 
+use crate::log::LogFilter;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogLevel,
+    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions,
     LogOptions, Options, ProcessOptions, WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
@@ -33,8 +34,8 @@ use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, lock, share};
 use site_config::units::ByteSize;
 
-use super::Fatal;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
+use crate::exit::Fatal;
 use browser::Browser;
 use own_host::SimulatedHost;
 use past::Past;
@@ -204,7 +205,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         }),
         process: args.process,
         history,
-        log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
+        log: args.log.over(LogOptions { level: Some(LogFilter::warnings()), ..LogOptions::default() }),
         // The simulated devices have no events. Those of the real host are not read.
         host: HostOptions { events: Some(false), ..HostOptions::default() },
         fabric,

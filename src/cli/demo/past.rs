@@ -13,8 +13,8 @@ use ib_sim::transport::{SharedSimulation, SimClock, SimTransport};
 use ib_umad::query::RunError;
 
 use super::own_host::SimulatedHost;
-use crate::cli::Fatal;
 use crate::cli::daemon::{Daemon, ShutdownSignals};
+use crate::exit::Fatal;
 use crate::monitor::Monitor;
 use crate::monitor::host::HostMonitor;
 

@@ -12,8 +12,10 @@ use ib_health::Verdict;
 use ib_mad::label::{grouped, plural};
 
 use super::show::{event_table, list_increases};
-use super::{Color, ColorChoice, Fatal, Output, as_json, printable};
+use super::{Color, ColorChoice, Output, printable};
+use crate::cli::output::as_json;
 use crate::cli::table::{Fit, Style, Table};
+use crate::exit::Fatal;
 
 /// The arguments of `history cable`.
 #[derive(Args, Debug)]

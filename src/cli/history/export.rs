@@ -18,7 +18,8 @@ use site_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};
 use super::super::terminal::PrintableWriter;
-use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
+use super::{Origin, OriginArgs, Output, WindowArgs, ports};
+use crate::exit::Fatal;
 
 /// The arguments of `history export`.
 #[derive(Args, Debug)]

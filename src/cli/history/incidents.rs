@@ -9,7 +9,9 @@ use fabric_history::source::until_known;
 use ib_mad::label::plural;
 
 use super::show::{column_width, event_table, summarize, text_of};
-use super::{Color, ColorChoice, Fatal, Output, WindowArgs, as_json, printable};
+use super::{Color, ColorChoice, Output, WindowArgs, printable};
+use crate::cli::output::as_json;
+use crate::exit::Fatal;
 
 /// The arguments of `history incidents`.
 #[derive(Args, Debug)]

@@ -26,9 +26,11 @@ use fabric_observation::RecorderMetrics;
 use ib_fabric::reference::Reference;
 use site_config::units::HumanDuration;
 
+use super::dumps;
 use super::leftovers::TemporaryFolder;
 use super::terminal::{Color, ColorChoice, Progress, printable};
-use super::{Fatal, as_json, dumps, print};
+use crate::cli::output::print;
+use crate::exit::Fatal;
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);

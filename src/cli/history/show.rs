@@ -21,9 +21,9 @@ use ib_fabric::topology::End;
 use ib_mad::label::plural;
 use ib_mad::{Counter, Guid};
 
-use super::{
-    Color, ColorChoice, Fatal, Output, WindowArgs, as_json, open_end, parse_time, ports, printable,
-};
+use super::{Color, ColorChoice, Output, WindowArgs, open_end, parse_time, ports, printable};
+use crate::cli::output::as_json;
+use crate::exit::Fatal;
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;

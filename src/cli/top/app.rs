@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::cli::Fatal;
 use crate::cli::links::{LinkOrder, key};
 use crate::cli::list::{order_by, reordered};
 use crate::cli::ports::wait_rank;
+use crate::exit::Fatal;
 use fabric_api::model::BusyLink;
 use fabric_history::model::Event;
 use ib_fabric::topology::LinkId;

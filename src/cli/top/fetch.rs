@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, SystemTime};
 
-use crate::cli::Fatal;
 use crate::cli::source::{FabricSource, SourceArgs, is_at};
+use crate::exit::Fatal;
 use crate::history_client::Place;
 use fabric_api::links::links;
 use fabric_api::model::{

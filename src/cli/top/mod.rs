@@ -17,9 +17,10 @@ use ratatui::crossterm::event;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use site_config::units::HumanDuration;
 
+use super::leftovers;
 use super::source::SourceArgs;
 use super::terminal::{self, ColorChoice};
-use super::{Exit, Fatal, leftovers};
+use crate::exit::{Exit, Fatal};
 use app::{App, Wish};
 use fetch::{Answer, Fetcher};
 
