@@ -12,12 +12,10 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::log::LogFilter;
-use crate::config::options::{
-    CollectorOptions, FabricOptions, LogOptions, Options, PathOptions,
-};
+use crate::config::options::{CollectorOptions, FabricOptions, LogOptions, Options, PathOptions};
 use crate::config::{FabricSettings, Settings};
 use crate::history_client::{HistoryClient, Place, place_of};
+use crate::log::LogFilter;
 use crate::monitor::Monitor;
 use crate::remote::one_line;
 use crate::remote::{Access, Remote};

@@ -24,7 +24,6 @@ const RETURN_PAUSE: u32 = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct DiscoveryScheduler {
-    fabric: String,
     interval: Duration,
     discovery_interval: Duration,
     /// There are signs that the fabric has changed since the discovery.
@@ -58,7 +57,6 @@ impl DiscoveryScheduler {
     /// For a fabric that was not discovered yet.
     pub(super) fn new(settings: &FabricSettings) -> Self {
         DiscoveryScheduler {
-            fabric: settings.name.clone(),
             interval: settings.interval,
             discovery_interval: settings.discovery_interval,
             gap_interval: settings.interval,
@@ -160,7 +158,6 @@ impl DiscoveryScheduler {
         if newly_silent > 0 || newly_changed > 0 || swept.changed {
             if !self.change_pending {
                 tracing::info!(
-                    fabric = self.fabric,
                     unresponsive_nodes = newly_silent,
                     switches_changed = newly_changed,
                     ports_changed = swept.changed,

@@ -54,9 +54,10 @@ impl Replica {
     pub(super) fn start(&mut self) {
         let Some((remote, interval)) = self.start.take() else { return };
         let (latest, fabric) = (Arc::downgrade(&self.latest), self.fabric.clone());
-        let run = move || poll(&remote, &fabric, interval, &latest);
+        let span = tracing::Span::current();
+        let run = move || span.in_scope(|| poll(&remote, &fabric, interval, &latest));
         if let Err(error) = std::thread::Builder::new().name("totals".into()).spawn(run) {
-            tracing::warn!(fabric = self.fabric, %error, "cannot start the thread that requests totals");
+            tracing::warn!(%error, "cannot start the thread that requests totals");
             self.latest.lock().unwrap_or_else(PoisonError::into_inner).tried = true;
         }
     }
@@ -85,11 +86,10 @@ fn poll(remote: &Remote, fabric: &str, interval: Duration, latest: &Weak<Mutex<L
         let name = remote.name();
         match &found {
             Ok(_) if problem.take().is_some() => {
-                tracing::info!(fabric, "{name}: totals received again");
+                tracing::info!("{name}: totals received again");
             }
             Err(error) if problem.as_ref() != Some(error) => {
                 tracing::warn!(
-                    fabric,
                     "{name}{TOTALS}: {error}; totals continue without those of the other exporter"
                 );
                 problem = Some(error.clone());

@@ -9,8 +9,6 @@ use ib_fabric::topology::End;
 use ib_fabric::{Fabric, change};
 use ib_mad::Moment;
 
-use super::Monitor;
-
 /// The time in which a warning is not logged again.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);
 /// How many warnings are logged one by one at a time.
@@ -43,101 +41,84 @@ impl LogLimiter {
         (each, more)
     }
 
+    /// Logs those of some warnings that are new, and how many more there are.
+    pub(super) fn warn(&mut self, warnings: Vec<String>, now: Moment, what_more: &str) {
+        let (each, more) = self.filter(warnings, now);
+        for warning in each {
+            tracing::warn!("{warning}");
+        }
+        if more > 0 {
+            tracing::warn!(more, "{what_more}");
+        }
+    }
+
     /// Whether this warning was not logged within the last day.
     pub(super) fn is_new(&mut self, warning: &str, now: Moment) -> bool {
         !self.filter(vec![warning.to_owned()], now).0.is_empty()
     }
 }
 
-impl Monitor {
-    /// Logs those of some warnings that are new, and how many more there are.
-    pub(super) fn warn(&mut self, warnings: Vec<String>, now: Moment, what_more: &str) {
-        let (each, more) = self.log_limiter.filter(warnings, now);
-        let fabric = &self.settings.name;
-        for warning in each {
-            tracing::warn!(fabric, "{warning}");
-        }
-        if more > 0 {
-            tracing::warn!(fabric, more, "{what_more}");
-        }
-    }
+/// What is said of neighbors that do not respond.
+pub(super) fn unresponsive_neighbors(ports: &[End]) -> Vec<String> {
+    let warnings = ports.iter().map(|(node, port)| {
+        format!(
+            "neighbor of node {node} port {port} does not respond to subnet management: its agent hangs, \
+             or an M_Key protects it"
+        )
+    });
+    warnings.collect()
+}
 
-    /// Logs neighbors that do not respond, each once a day, and the likely cause when it changes.
-    pub(super) fn log_unresponsive(
-        &mut self,
-        new: &[End],
-        suspicion: Option<MKeySuspicion>,
-        now: Moment,
-    ) {
-        self.stats.unanswered_ports = self.unanswered.count();
-        self.stats.m_key_suspected = suspicion.is_some();
-        let warnings = new.iter().map(|(node, port)| {
-            format!(
-                "neighbor of node {node} port {port} does not respond to subnet management: its agent hangs, \
-                 or an M_Key protects it"
-            )
-        });
-        self.warn(warnings.collect(), now, "further unresponsive neighbors not logged");
-        let fabric = &self.settings.name;
-        if suspicion == self.suspicion {
-            return;
-        }
-        self.suspicion = suspicion;
-        let remedy = if self.keys.is_empty() {
-            "set --fabric.m-key-file to a file with the M_Key of the subnet manager, or set \
-             m_key_protection_level 1 in opensm.conf"
-        } else {
-            "the M_Key in --fabric.m-key-file differs from that of the ports: compare it with m_key in \
-             opensm.conf"
-        };
-        match suspicion {
-            None => tracing::info!(fabric, "M_Key protection no longer suspected"),
-            Some(MKeySuspicion::LocalPort) => tracing::error!(
-                fabric,
-                "M_Key protection suspected (level 2 or 3): this host's own port does not respond to subnet \
-                 management; {remedy}; if its counters cannot be read either, check dmesg for adapter errors"
-            ),
-            Some(MKeySuspicion::FirstHop) => tracing::error!(
-                fabric,
-                "M_Key protection suspected (level 2 or 3): the link of this port is active, but no other node \
-                 responds to subnet management; {remedy}"
-            ),
-            Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
-                fabric,
-                level,
-                unresponsive = self.stats.unanswered_ports,
-                "M_Key protection suspected: this port has M_Key protection level {level}, and neighbors do \
-                 not respond to subnet management; {remedy}"
-            ),
-        }
+/// Logs a suspicion that changed. `has_keys`: the exporter has M_Keys, which must be wrong then.
+pub(super) fn log_m_key_suspicion(
+    suspicion: Option<MKeySuspicion>,
+    has_keys: bool,
+    unresponsive: usize,
+) {
+    let remedy = if has_keys {
+        "the M_Key in --fabric.m-key-file differs from that of the ports: compare it with m_key in \
+         opensm.conf"
+    } else {
+        "set --fabric.m-key-file to a file with the M_Key of the subnet manager, or set \
+         m_key_protection_level 1 in opensm.conf"
+    };
+    match suspicion {
+        None => tracing::info!("M_Key protection no longer suspected"),
+        Some(MKeySuspicion::LocalPort) => tracing::error!(
+            "M_Key protection suspected (level 2 or 3): this host's own port does not respond to subnet \
+             management; {remedy}; if its counters cannot be read either, check dmesg for adapter errors"
+        ),
+        Some(MKeySuspicion::FirstHop) => tracing::error!(
+            "M_Key protection suspected (level 2 or 3): the link of this port is active, but no other node \
+             responds to subnet management; {remedy}"
+        ),
+        Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
+            level,
+            unresponsive,
+            "M_Key protection suspected: this port has M_Key protection level {level}, and neighbors do \
+             not respond to subnet management; {remedy}"
+        ),
     }
+}
 
-    /// Logs a suspected partition. `has_p_key`: our port has the P_Key of requests; otherwise the transport
-    /// has logged it.
-    pub(super) fn log_partition(&mut self, adapters_silent: bool, has_p_key: bool) {
-        let fabric = &self.settings.name;
-        let suspected = adapters_silent || !has_p_key;
-        if suspected && has_p_key && !self.stats.partition_suspected {
-            tracing::error!(
-                fabric,
-                "wrong partition suspected: switches respond to performance management, but at least 9 of 10 \
-                 channel adapters do not: this port is likely a limited member of their partition, or not a \
-                 member; list its P_Keys with doctor, and select one with --fabric.pkey"
-            );
-        } else if !suspected && self.stats.partition_suspected {
-            tracing::info!(
-                fabric,
-                "wrong partition no longer suspected: channel adapters respond to performance management"
-            );
-        }
-        self.stats.partition_suspected = suspected;
+/// Logs that a wrong partition is suspected, or not any longer.
+pub(super) fn log_partition_suspicion(is_suspected: bool) {
+    if is_suspected {
+        tracing::error!(
+            "wrong partition suspected: switches respond to performance management, but at least 9 of 10 \
+             channel adapters do not: this port is likely a limited member of their partition, or not a \
+             member; list its P_Keys with doctor, and select one with --fabric.pkey"
+        );
+    } else {
+        tracing::info!(
+            "wrong partition no longer suspected: channel adapters respond to performance management"
+        );
     }
 }
 
 /// Logs what a discovery found that is different from the one before, and counts it.
 pub(super) fn log_changes(
     stats: &mut MonitorStats,
-    name: &str,
     before: Option<&Fabric>,
     after: &Fabric,
     took: Duration,
@@ -147,19 +128,19 @@ pub(super) fn log_changes(
         after.duplicates.iter().filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
     {
         let place = duplicate.location(after);
-        tracing::warn!(fabric = name, guid = %duplicate.guid, "duplicate GUID: ignoring the second node {place}");
+        tracing::warn!(guid = %duplicate.guid, "duplicate GUID: ignoring the second node {place}");
     }
     let present = after.nodes.iter().filter(|node| node.present());
     let switches = present.clone().filter(|node| node.is_switch()).count();
     let (nodes, links) = (present.count(), after.links().count());
     let Some(before) = before else {
-        tracing::info!(fabric = name, nodes, switches, links, ?took, "discovery finished");
+        tracing::info!(nodes, switches, links, ?took, "discovery finished");
         return;
     };
-    tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovery finished");
+    tracing::debug!(nodes, switches, links, ?took, "discovery finished");
     for change in change::diff(before, after) {
         let (kind, text) = change.describe();
-        tracing::info!(fabric = name, kind = change::CHANGE_KINDS[kind], "{text}");
+        tracing::info!(kind = change::CHANGE_KINDS[kind], "{text}");
         stats.changes[kind] += 1;
     }
 }

@@ -16,12 +16,12 @@ use clap::builder::Resettable;
 use clap::{Arg, Args};
 use tempfile::TempDir;
 
-use crate::log::LogFilter;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions,
-    LogOptions, Options, ProcessOptions, WebOptions,
+    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogOptions,
+    Options, ProcessOptions, WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
+use crate::log::LogFilter;
 use fabric_dumps::Format;
 use ib_mad::Moment;
 use ib_mad::clock::Clock;
@@ -205,7 +205,9 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         }),
         process: args.process,
         history,
-        log: args.log.over(LogOptions { level: Some(LogFilter::warnings()), ..LogOptions::default() }),
+        log: args
+            .log
+            .over(LogOptions { level: Some(LogFilter::warnings()), ..LogOptions::default() }),
         // The simulated devices have no events. Those of the real host are not read.
         host: HostOptions { events: Some(false), ..HostOptions::default() },
         fabric,

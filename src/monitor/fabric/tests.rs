@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 use std::time::Instant;
 
-use super::site_files::SiteFile;
 use super::*;
 use crate::config::Settings;
 use crate::config::options::Options;
+use crate::monitor::names_in;
+use crate::monitor::site_file::SiteFile;
 use fabric_observation::SiteFileKind;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;

@@ -1,0 +1,561 @@
+//! The monitor of a fabric: discover, sweep, evaluate, publish, wait. One thread per fabric, which is its port's
+//! I/O thread.
+//!
+//! The wait between two sweeps is interrupted when a port of this host reports that it lost its link or has it
+//! again: the event is evaluated and published at once, without a sweep.
+//!
+//! The thread outlives its device: when the port's device disappears, that is published, and the thread waits
+//! until it can be opened again.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::watch;
+
+use super::discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
+use super::replica::{self, Replica};
+use super::report::{self, LogLimiter};
+use super::site_files::{KeyFile, SiteFiles};
+use crate::config::FabricSettings;
+use crate::remote::Remote;
+use fabric_observation::{Collector, MonitorStats, Observation, SharedState};
+use ib_fabric::collect::agent_cache::AgentCache;
+use ib_fabric::collect::clear::CounterClearing;
+use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::registers::{self, RegisterReader};
+use ib_fabric::collect::sweep::{Sweep, SweepResult};
+use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
+use ib_fabric::names::Naming;
+use ib_fabric::topology::End;
+use ib_fabric::{Fabric, Snapshot};
+use ib_health::recorded::{RecordedErrors, RecordedFlaps};
+use ib_health::totals::TotalsSeed;
+use ib_health::{Assessment, LinkEvaluator};
+use ib_mad::Moment;
+use ib_mad::m_key::MKeys;
+use ib_mad::pma::OptionalCounters;
+use ib_mad::port_event::PortEvent;
+use ib_mad::reading::Raw;
+use ib_umad::capture::{Capture, CapturingTransport};
+use ib_umad::client::{Heartbeat, MadClient};
+use ib_umad::query::{self, RunError};
+use ib_umad::{MadTransport, RequestError, TransportError};
+use site_config::ConfigError;
+
+/// How often a device that disappeared is looked for.
+const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How many port events wait for the monitor. It does not take them while it sweeps or has no device, so there must
+/// be a limit. An event that does not fit is dropped by the sender, which counts it: the next sweep reads the state
+/// and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time that the port reported.
+const MAX_EVENTS: usize = 1024;
+/// How often the wait between two sweeps checks for port events.
+const EVENT_CHECK: Duration = Duration::from_millis(100);
+/// The least time between two publications for port events, so that a flapping link does not have the
+/// exposition rendered all the time. The first event after a quiet second is published at once.
+const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The monitor of one fabric; see the module.
+pub struct Monitor {
+    settings: FabricSettings,
+    shared: Arc<watch::Sender<SharedState>>,
+    /// Its place in the shared state.
+    fabric_index: usize,
+    stop: Arc<AtomicBool>,
+    client: MadClient,
+    /// For registers: one request at a time to each device, with a long timeout.
+    register_client: MadClient,
+    registers: Option<RegisterReader>,
+    capture: Option<Capture>,
+    files: SiteFiles,
+    naming: Naming,
+    keys: Arc<MKeys>,
+    log_limiter: LogLimiter,
+    agents: AgentCache,
+    fabric: Option<Arc<Fabric>>,
+    evaluator: LinkEvaluator,
+    replica: Option<Replica>,
+    /// Where it takes the events of this host's ports.
+    pub event_sender: SyncSender<PortEvent>,
+    events: Receiver<PortEvent>,
+    /// Events changed links, and the change is not published yet.
+    has_changes: bool,
+    /// Before this moment no change is published for events.
+    publish_after: Moment,
+    stats: MonitorStats,
+    scheduler: DiscoveryScheduler,
+    unanswered: UnresponsiveNeighbors,
+    suspicion: Option<MKeySuspicion>,
+    /// Switches respond to subnet management by LID, as far as is known.
+    states_by_lid: bool,
+}
+
+/// In it each line of the log names its fabric, whichever crate writes it. At level error, since a span is only there
+/// where its level is logged.
+fn span(fabric: &str) -> tracing::Span {
+    tracing::error_span!("monitor", fabric)
+}
+
+impl Monitor {
+    /// The monitor of a fabric, which publishes to a place of the shared state. Fails when a site file is
+    /// invalid; later invalid versions are logged, and the earlier content stays in use.
+    pub fn new(
+        settings: FabricSettings,
+        capture: Option<Capture>,
+        shared: Arc<watch::Sender<SharedState>>,
+        fabric_index: usize,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, ConfigError> {
+        let _in_fabric = span(&settings.name).entered();
+        let files = SiteFiles::open(&settings)?;
+        let counters = OptionalCounters { details: settings.details, fec: settings.fec };
+        let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
+        let client = MadClient::new(settings.pace);
+        let mut register_client = MadClient::new(registers::send_config(settings.pace));
+        register_client.heartbeat = client.heartbeat.clone();
+        let mut monitor = Monitor {
+            client,
+            register_client,
+            registers: settings.registers.map(RegisterReader::new),
+            files,
+            naming: Naming { hosts: settings.hosts.clone(), ..Naming::default() },
+            keys: Arc::default(),
+            log_limiter: LogLimiter::default(),
+            agents: AgentCache::new(counters),
+            scheduler: DiscoveryScheduler::new(&settings),
+            unanswered: UnresponsiveNeighbors::default(),
+            suspicion: None,
+            states_by_lid: true,
+            evaluator: LinkEvaluator::new(settings.limits.clone()),
+            event_sender,
+            events,
+            has_changes: false,
+            publish_after: Moment::default(),
+            settings,
+            shared,
+            fabric_index,
+            stop,
+            capture,
+            fabric: None,
+            replica: None,
+            stats: MonitorStats::default(),
+        };
+        monitor.refresh_names();
+        monitor.refresh_keys(Moment::default());
+        monitor.refresh_maintenance();
+        Ok(monitor)
+    }
+
+    /// Its heartbeat: several ticks per second, also while it waits or has no device.
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.client.heartbeat.clone()
+    }
+
+    /// Sets the totals and the errors of an earlier run, from which ports and links continue.
+    pub fn restore(&mut self, seed: TotalsSeed, recorded: RecordedErrors, flaps: RecordedFlaps) {
+        let evaluator = &mut self.evaluator;
+        (evaluator.seed, evaluator.recorded, evaluator.flaps) = (seed, recorded, flaps);
+    }
+
+    /// Keeps the totals equal to those of another exporter that sweeps the same fabric.
+    pub fn follow(&mut self, remote: Remote) {
+        let (name, interval) = (self.settings.name.clone(), self.settings.interval);
+        self.replica = Some(Replica::new(remote, name, interval));
+    }
+
+    /// Starts to request the totals of the other exporter, and waits for the first, but not for long.
+    fn start_replica(&mut self) {
+        let Some(replica) = &mut self.replica else { return };
+        replica.start();
+        let began = Instant::now();
+        while self.replica.as_ref().is_some_and(|it| !it.was_tried())
+            && began.elapsed() < replica::START_TIMEOUT
+            && !self.stop.load(Ordering::Relaxed)
+        {
+            self.pause(Duration::from_millis(100));
+        }
+    }
+
+    /// Hands the latest totals of the other exporter to the evaluator. Before a sweep, so that all values of the sweep
+    /// are later than those of the other exporter.
+    fn refresh_replica(&mut self, now: Moment) {
+        let latest = self.replica.as_ref().and_then(|replica| replica.take(now));
+        if let Some((totals, received)) = latest {
+            self.evaluator.replica.update(totals);
+            let since = received.duration_since(SystemTime::UNIX_EPOCH);
+            self.stats.totals_received = since.ok().map(|since| since.as_secs_f64());
+        }
+    }
+
+    /// Monitors until stopped, starting with an open transport; `open` opens another one when that fails.
+    pub fn run<W: MadTransport, E: std::fmt::Display>(
+        mut self,
+        first: W,
+        mut open: impl FnMut() -> Result<W, E>,
+    ) {
+        let _in_fabric = span(&self.settings.name).entered();
+        let mut wire = Some(first);
+        self.start_replica();
+        while !self.stop.load(Ordering::Relaxed) {
+            if let Some(open) = &mut wire {
+                match self.monitor(open) {
+                    Err(RunError::Stopped) => break,
+                    Err(RunError::Transport(error)) => self.on_device_lost(&error),
+                }
+                // Closed before it is opened again: a device is removed only when no process holds it open.
+                drop(wire.take());
+            } else {
+                self.pause(REOPEN_INTERVAL);
+                wire = open()
+                    .inspect(|_| tracing::info!("device reopened"))
+                    .inspect_err(|error| tracing::debug!(%error, "device open failed"))
+                    .ok();
+            }
+        }
+        tracing::debug!("monitor stopped");
+    }
+
+    fn refresh_names(&mut self) {
+        if let Some(names) = self.files.names() {
+            self.naming.map = names;
+        }
+    }
+
+    fn refresh_keys(&mut self, now: Moment) {
+        if let Some(KeyFile { keys, warnings }) = self.files.keys() {
+            // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
+            // its file `neighbors` at each change of the topology, which is no reason to.
+            if !keys.has_same_keys(&self.keys) {
+                self.unanswered = UnresponsiveNeighbors::default();
+            }
+            self.keys = Arc::new(keys);
+            self.log_limiter.warn(warnings, now, "further M_Key file warnings not logged");
+        }
+        self.agents.keys = Arc::clone(&self.keys);
+        if let Some(KeyFile { keys, warnings }) = self.files.vs_keys() {
+            if let Some(registers) = &mut self.registers {
+                registers.set_keys(keys);
+            }
+            self.log_limiter.warn(warnings, now, "further VSKey file warnings not logged");
+        }
+    }
+
+    fn refresh_maintenance(&mut self) {
+        if let Some(windows) = self.files.maintenance() {
+            self.evaluator.maintenance = windows;
+        }
+        if let Some(drained) = self.files.drained() {
+            self.evaluator.set_drained(drained);
+        }
+        self.stats.site_files = self.files.read_at();
+    }
+
+    fn pause(&self, time: Duration) {
+        let step = Duration::from_millis(100);
+        let steps = time.as_millis().div_ceil(step.as_millis());
+        for _ in 0..steps {
+            self.client.heartbeat.tick();
+            if !self.stop.load(Ordering::Relaxed) {
+                std::thread::sleep(step);
+            }
+        }
+    }
+
+    /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
+    fn monitor(&mut self, wire: &mut impl MadTransport) -> Result<Infallible, RunError> {
+        loop {
+            self.monitor_while(wire, self.settings.interval, |_, _| true)?;
+        }
+    }
+
+    /// The same with another interval, before it [runs](Self::run): while a function of each observation and the time
+    /// says so.
+    pub fn monitor_while(
+        &mut self,
+        wire: &mut impl MadTransport,
+        interval: Duration,
+        mut goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
+    ) -> Result<(), RunError> {
+        self.scheduler.reset();
+        let mut due = wire.now();
+        loop {
+            self.round(wire, due)?;
+            if !goes_on(self.latest(), wire.now()) {
+                return Ok(());
+            }
+            // A round that took longer than the interval skips the sweeps that it missed.
+            let now = wire.now();
+            while due <= now {
+                due = due + interval;
+            }
+            self.read_registers(wire, due)?;
+            self.wait(wire, due)?;
+        }
+    }
+
+    /// Waits until the next sweep is due, and publishes what port events change meanwhile.
+    fn wait(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
+        loop {
+            let now = wire.now();
+            if now >= due {
+                return Ok(());
+            }
+            self.handle_events();
+            if self.has_changes && now >= self.publish_after {
+                self.publish_changes(now);
+            }
+            query::drain_until(due.min(now + EVENT_CHECK), &mut self.client, wire, &self.stop)?;
+        }
+    }
+
+    fn handle_events(&mut self) {
+        for event in self.events.try_iter() {
+            self.has_changes |= self.evaluator.handle_event(&event);
+        }
+    }
+
+    fn round(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
+        if self.scheduler.is_due(due) {
+            self.discover(wire)?;
+        }
+        self.discover_changes(wire)?;
+        self.refresh_replica(wire.now());
+        let mut swept = self.sweep(wire)?;
+        if swept.lids_changed && self.scheduler.drops_changed_lids(wire.now()) {
+            tracing::info!("LIDs changed: repeating the discovery and the sweep");
+            self.discover(wire)?;
+            swept = self.sweep(wire)?;
+            // If they have changed again, the sweep must not trigger discoveries all the time.
+            if swept.lids_changed {
+                self.scheduler.on_lids_changed_again(wire.now());
+            }
+        }
+        self.scheduler.on_sweep(&swept);
+        self.stats.mastership.update(&self.settings.name, &swept.snapshot);
+        let cleared = self.clear(wire, &mut swept);
+        // Cleared counters are published even if the transport failed: nothing else records them.
+        self.publish(Some(swept.snapshot));
+        cleared?;
+        // At once, so that the next sweep queries the right ports by their current LIDs.
+        self.discover_changes(wire)
+    }
+
+    fn discover_changes(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
+        if self.scheduler.is_change_due(wire.now()) {
+            self.discover(wire)?;
+            self.scheduler.back_off(wire.now());
+        } else if self.scheduler.is_return_due(wire.now()) {
+            self.discover(wire)?;
+        }
+        Ok(())
+    }
+
+    fn discover(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
+        self.scheduler.on_discovery_start();
+        self.states_by_lid = true;
+        self.refresh_names();
+        self.refresh_keys(wire.now());
+        wire.refresh();
+        let anchor = wire.anchor();
+        let tries = self.settings.pace.retries.saturating_add(1);
+        let skipped = self.unanswered.select_skipped(anchor.moment, tries);
+        let mut discovery = Discovery::new(Arc::clone(&self.keys), wire.port_guid(), skipped);
+        {
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
+        }
+        let found = discovery.finish();
+        let now = wire.now();
+        self.stats.discoveries += 1;
+        self.stats.discovery_gaps = found.failures;
+        self.stats.discovery = Some((anchor, now));
+        // Without any link our port has none, or does not respond to its own host.
+        self.stats.set_success(Collector::Discovery, !found.fabric.links.is_empty());
+        if found.local_error == Some(RequestError::Unsent) {
+            // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it: it must
+            // be opened again.
+            let device = self.settings.name.clone();
+            let problem = "sending failed: the device was removed".to_owned();
+            return Err(TransportError { device, problem }.into());
+        }
+        // Without our own PortInfo no neighbor of ours was queried: their known state stays.
+        let (new, suspicion) = match (found.local_error, found.local_port_info) {
+            (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
+            (None, None) => (Vec::new(), self.suspicion),
+            (None, Some(_)) => {
+                (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys))
+            }
+        };
+        self.report_unresponsive(&new, suspicion, now);
+        self.log_limiter.warn(found.gaps.clone(), now, "further discovery gaps not logged");
+        let state_changes = found.state_changes.clone();
+        let previous = self.fabric.as_deref();
+        let forget_before = now.before(self.settings.forget_after);
+        let known = previous.map(|fabric| (fabric, forget_before));
+        let fabric = Fabric::assemble(found.fabric, &self.naming, now, known);
+        let took = now.since(anchor.moment);
+        report::log_changes(&mut self.stats, previous, &fabric, took);
+        self.agents.retain_present(&fabric);
+        self.client.clear_redirects();
+        self.register_client.clear_redirects();
+        let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
+        self.scheduler.on_discovery_end(now, took, &state_changes, has_gaps);
+        self.fabric = Some(Arc::new(fabric));
+        Ok(())
+    }
+
+    fn report_unresponsive(&mut self, new: &[End], suspicion: Option<MKeySuspicion>, now: Moment) {
+        self.stats.unanswered_ports = self.unanswered.count();
+        self.stats.m_key_suspected = suspicion.is_some();
+        let warnings = report::unresponsive_neighbors(new);
+        self.log_limiter.warn(warnings, now, "further unresponsive neighbors not logged");
+        if suspicion != self.suspicion {
+            self.suspicion = suspicion;
+            let has_keys = !self.keys.is_empty();
+            report::log_m_key_suspicion(suspicion, has_keys, self.stats.unanswered_ports);
+        }
+    }
+
+    fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<SweepResult, RunError> {
+        let fabric = self.fabric.clone().unwrap_or_default();
+        let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
+        {
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
+        }
+        let mut swept = sweep.finish();
+        if let Some(registers) = &self.registers {
+            swept.snapshot.hardware = Arc::clone(&registers.hardware);
+        }
+        let now = wire.now();
+        if swept.states_unavailable {
+            let warning =
+                "no switch responds to LID-routed SMPs: port states are read only by discoveries";
+            if self.log_limiter.is_new(warning, now) {
+                let discovery_interval = self.settings.discovery_interval;
+                tracing::warn!(?discovery_interval, "{warning}");
+            }
+            self.states_by_lid = false;
+        }
+        let read = swept.snapshot.readings.iter().flatten().count();
+        self.stats.sweeps += 1;
+        self.stats.failed_ports = swept.failed_ports;
+        // Without the P_Key of requests the transport has logged it.
+        let is_suspected = swept.adapters_silent || !wire.has_p_key();
+        let was_suspected = std::mem::replace(&mut self.stats.partition_suspected, is_suspected);
+        if is_suspected != was_suspected && (wire.has_p_key() || was_suspected) {
+            report::log_partition_suspicion(is_suspected);
+        }
+        self.stats.set_success(Collector::Perfmgt, read > 0);
+        let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
+        self.stats.set_success(Collector::Subnet, !managers.is_empty());
+        let took = swept.snapshot.ended.since(swept.snapshot.began);
+        tracing::debug!(ports = read, failed = swept.failed_ports, ?took, "sweep finished");
+        let warning = "sweep took longer than its interval (logged once a day)";
+        if took > self.settings.interval && self.log_limiter.is_new(warning, now) {
+            let interval = self.settings.interval;
+            tracing::warn!(?took, ?interval, "{warning}");
+        }
+        Ok(swept)
+    }
+
+    /// Reads the registers that are due, until the next sweep is. They are published with it.
+    fn read_registers(
+        &mut self,
+        wire: &mut impl MadTransport,
+        until: Moment,
+    ) -> Result<(), RunError> {
+        let latest = self.latest();
+        let Some((registers, snapshot)) = self.registers.as_mut().zip(latest.snapshot.as_ref())
+        else {
+            return Ok(());
+        };
+        let mut run = registers.begin(snapshot, wire.now(), until);
+        let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+        query::run(&mut run, &mut self.register_client, &mut wire, &self.stop)
+    }
+
+    /// Clears the counters that the sweep found nearly full, if that is enabled.
+    fn clear(
+        &mut self,
+        wire: &mut impl MadTransport,
+        swept: &mut SweepResult,
+    ) -> Result<(), RunError> {
+        // By LIDs that have changed it might be another port's counters.
+        if !self.settings.clear_saturated || swept.lids_changed {
+            return Ok(());
+        }
+        let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
+        let now = wire.now();
+        let result = {
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
+        };
+        let (cleared, refusals) = clearing.finish();
+        self.log_limiter.warn(refusals, now, "further failures to clear counters not logged");
+        if !cleared.is_empty() {
+            tracing::debug!(counters = cleared.len(), "counters cleared");
+        }
+        swept.snapshot.cleared = cleared;
+        result
+    }
+
+    /// The device is lost: no node can be queried, so none is up.
+    fn on_device_lost(&mut self, error: &TransportError) {
+        tracing::error!(%error, "device lost: trying to reopen it every 2 s");
+        for collector in Collector::ALL {
+            self.stats.set_success(collector, false);
+        }
+        let last = self.latest().snapshot.clone();
+        // The times stay those of the last sweep, so that the data is visibly stale.
+        let blank = self.fabric.clone().zip(last).map(|(fabric, last)| Snapshot {
+            began: last.began,
+            ended: last.ended,
+            silent: vec![true; fabric.nodes.len()],
+            ..Snapshot::blank(fabric, last.anchor)
+        });
+        self.publish(blank);
+    }
+
+    /// Evaluates a sweep, with the events until now, and publishes it.
+    fn publish(&mut self, snapshot: Option<Snapshot<Raw>>) {
+        self.refresh_maintenance();
+        self.handle_events();
+        self.has_changes = false;
+        let evaluated = snapshot.map(|snapshot| self.evaluator.evaluate(snapshot));
+        let (snapshot, assessment) = evaluated.unzip();
+        self.send(snapshot.map(Arc::new), assessment.unwrap_or_default());
+    }
+
+    /// Publishes what port events have changed since the latest sweep.
+    fn publish_changes(&mut self, now: Moment) {
+        (self.has_changes, self.publish_after) = (false, now + EVENT_PUBLISH_INTERVAL);
+        let latest = self.latest();
+        let Some(snapshot) = &latest.snapshot else { return };
+        let mut assessment = latest.assessment.clone();
+        self.evaluator.reassess(snapshot, &mut assessment, now);
+        self.send(Some(Arc::clone(snapshot)), assessment);
+    }
+
+    fn latest(&self) -> Arc<Observation> {
+        Arc::clone(&self.shared.borrow().fabrics[self.fabric_index])
+    }
+
+    fn send(&self, snapshot: Option<Arc<Snapshot>>, assessment: Assessment) {
+        let observation = Arc::new(Observation {
+            fabric: self.settings.name.clone(),
+            interval: self.settings.interval,
+            snapshot,
+            assessment,
+            stats: self.stats.clone(),
+            mads: self.client.stats().clone().with(self.register_client.stats()),
+        });
+        self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
+    }
+}
+
+#[cfg(test)]
+mod tests;
