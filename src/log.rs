@@ -235,7 +235,7 @@ impl FromStr for LogFilter {
                 "warn" => LevelFilter::WARN,
                 "info" => LevelFilter::INFO,
                 "debug" => LevelFilter::DEBUG,
-                _ => return Err(format!("{level:?} is no level: use error, warn, info or debug")),
+                _ => return Err(format!("{level:?} is not one of: error, warn, info, debug")),
             };
             // Without this, "ib-umad=debug" would be accepted, and log nothing.
             let is_path = |target: &str| {
@@ -246,8 +246,8 @@ impl FromStr for LogFilter {
                 None => targets.with_default(level),
                 Some(target) if is_path(target) => targets.with_target(target, level),
                 Some(target) => {
-                    let example = "use the target of a log line, such as ib_umad";
-                    return Err(format!("{target:?} is no target: {example}"));
+                    let example = "a target of log lines, such as ib_umad";
+                    return Err(format!("{target:?} is not {example}"));
                 }
             }))
         })
@@ -375,6 +375,27 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn level_is_that_of_the_target_or_of_all_lines() {
+        use tracing::Level;
+        let enables = |text: &str, target: &str, level: Level| {
+            text.parse::<LogFilter>().unwrap().0.would_enable(target, &level)
+        };
+        assert!(enables("info,ib_umad=debug", "ib_umad::client", Level::DEBUG));
+        assert!(!enables("info,ib_umad=debug", "ib_fabric", Level::DEBUG));
+        assert!(enables("ib_umad=error", "ib_fabric", Level::INFO), "info is the default");
+        assert!(!enables("ib_umad=error, warn", "ib_fabric", Level::INFO));
+        for (text, problem) in [
+            ("loud", "\"loud\" is not one of: error, warn, info, debug"),
+            ("ib_umad=loud", "\"loud\" is not one of: error, warn, info, debug"),
+            ("ib-umad=debug", "\"ib-umad\" is not a target of log lines, such as ib_umad"),
+            ("=debug", "\"\" is not a target of log lines, such as ib_umad"),
+            ("", "\"\" is not one of: error, warn, info, debug"),
+        ] {
+            assert_eq!(text.parse::<LogFilter>().unwrap_err(), problem);
+        }
+    }
 
     /// A log into a pipe of 4 KiB.
     fn into_pipe() -> (Arc<Log>, PipeReader) {
