@@ -1,13 +1,13 @@
 //! `/api/v1/nodes`, `/api/v1/nodes/{guid}`, `/api/v1/links/{id}` and `/api/v1/modules`: nodes, links with both of their
 //! ports in full, and the cables and modules that devices report, built from the latest snapshots.
 
+use display_text::natural_key;
 use ib_fabric::hardware::{NodeHardware, PortHardware, ReadAt};
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::Role;
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
-use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::register::{self, monitor, text};

@@ -10,9 +10,9 @@ use humantime::parse_rfc3339;
 use crate::api::Filter;
 use crate::api::model::{Condition, End, Link, Node, Nodes, Verdicts};
 use crate::api::ports::nodes;
+use display_text::plural;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
-use ib_mad::label::plural;
 use ib_mad::node::NodeKind;
 
 use super::links::reason;

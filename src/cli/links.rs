@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use crate::api::links::links;
 use crate::api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
 use crate::api::{Filter, LINKS, MAX_LIMIT, spares};
+use display_text::{grouped, natural_key, plural};
 use fabric_history::cable_life::begins_with;
 use ib_health::Verdict;
 use ib_health::verdict::Repair;
-use ib_mad::label::{grouped, natural_key, plural};
 
 use super::Fatal;
 use super::gate::{self, Gate};

@@ -10,9 +10,9 @@ use site_config::units::HumanDuration;
 
 use crate::api::model::{Condition, LEARNING, Verdicts};
 use crate::history_client::Place;
+use display_text::grouped;
 use ib_health::{Reason, Verdict};
 use ib_mad::PortNumber;
-use ib_mad::label::grouped;
 
 use super::gate::{FailOn, Gate};
 use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use crate::api::Filter;
 use crate::api::model::{Node, Nodes, Verdicts};
 use crate::api::ports::nodes;
+use display_text::{natural_key, plural};
 use ib_health::Verdict;
-use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
 
 use super::Fatal;

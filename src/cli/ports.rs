@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 
 use crate::api::model::{NodeDetail, Port, Verdicts};
 use crate::history_client::Place;
+use display_text::plural;
 use ib_health::Verdict;
 use ib_health::congestion::FLOOR;
-use ib_mad::label::plural;
 
 use super::gate::{self, Fault, Gate};
 use super::links::rate;

@@ -10,6 +10,7 @@ use crate::api::model::{
     BusyLink, CUT_OFF, Condition, Congestion, DOWN, Flow, LEARNING, Learning, Link, Node, Port,
     PortName, Verdicts,
 };
+pub use display_text::{grouped as count, plural};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::model::time::clamped;
@@ -17,7 +18,6 @@ use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::SharedState;
 use ib_health::verdict::{Reason, Verdict};
 use ib_mad::Counter;
-pub use ib_mad::label::{grouped as count, plural};
 
 use super::address;
 

@@ -10,9 +10,9 @@ mod nodes;
 
 use std::time::{Duration, SystemTime};
 
+use display_text::{grouped, plural};
 use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
-use ib_mad::label::{grouped, plural};
 
 pub(crate) use down::{DownNode, DownNodes, name};
 use links::LinkCounts;
@@ -20,7 +20,7 @@ use links::LinkCounts;
 use super::links::FabricView;
 use super::model::{Condition, Finding, Label, NodeName};
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What is not ok in a fabric; of equal verdicts in the order of headlines.
     #[derive(PartialOrd, Ord)]
     pub enum FindingKind {

@@ -17,10 +17,10 @@ use crate::cli::list::count_of;
 use crate::cli::ports::{percent, wait};
 use crate::cli::terminal::{printable, wrap};
 use crate::pages::components::traffic as bit_rate;
+use display_text::{abbreviate, grouped, plural};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use ib_health::Verdict;
-use ib_mad::label::{abbreviate, grouped, plural};
 
 use super::app::{App, Mode, Tab};
 use super::fetch::{Body, Deltas};

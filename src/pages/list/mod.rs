@@ -16,9 +16,9 @@ use maud::{Markup, html};
 use crate::api::{Fabrics, parse_verdict};
 use crate::packed::PackedText;
 use crate::server::WebApp;
+use display_text::natural_key;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
-use ib_mad::label::natural_key;
 
 use super::components::{self, count, plural};
 use super::{Answer, Live, Page, Problem, QueryParams, address, check_fabric, not_swept, render};

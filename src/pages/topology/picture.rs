@@ -10,8 +10,8 @@ use crate::api::model::{
     Bundle, CUT_OFF, CongestionCounts, DOWN, Suspect, Switch, Topology, Verdicts,
 };
 use crate::pages::{address, components};
+use display_text::abbreviate;
 use ib_health::Verdict;
-use ib_mad::label::abbreviate;
 
 /// The most boxes in a row: their names can still be read.
 const MAX_BOXES: usize = 20;
