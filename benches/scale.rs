@@ -25,7 +25,6 @@ use fabric_exporter::metrics::RenderedMetrics;
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
 use ib_mad::Moment;
-use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
@@ -34,6 +33,7 @@ use ib_umad::stats::MadOutcome;
 use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use measure::median;
 use peak_alloc::PeakAlloc;
+use process_clock::Clock;
 use tokio::sync::watch;
 
 /// Counts the bytes of the heap.

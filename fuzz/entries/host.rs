@@ -14,7 +14,7 @@ use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::Options;
 use fabric_exporter::monitor::host::HostMonitor;
 use fabric_observation::SharedState;
-use ib_mad::clock::Clock;
+use process_clock::Clock;
 use rdma_host::reader::ReadOptions;
 use tempfile::TempDir;
 use tokio::sync::watch;

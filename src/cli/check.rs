@@ -8,10 +8,10 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
 use crate::monitor::inspect_site_file;
+use display_text::plural;
 use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
-use ib_mad::label::plural;
 use site_config::ConfigError;
 use site_config::file::{READ_TIMEOUT, with_timeout};
 

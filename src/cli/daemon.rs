@@ -30,11 +30,11 @@ use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
-use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
 use ib_umad::client::Heartbeat;
 use ib_umad::umad::{Umad, UmadPort};
+use process_clock::Clock;
 use rdma_host::reader::DeviceSource;
 
 use super::{leftovers, terminal};

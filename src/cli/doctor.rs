@@ -8,7 +8,7 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::Options;
 use crate::doctor::{DoctorOptions, Level, Report, examine};
-use ib_mad::label;
+use display_text::plural;
 
 use super::terminal::{Color, ColorChoice, Progress, printable};
 use crate::cli::output::{as_json, print};
@@ -127,8 +127,8 @@ fn color_of(level: Level) -> Option<Color> {
 fn summary(report: &Report) -> String {
     let count = |level| report.findings.iter().filter(|finding| finding.level == level).count();
     let Some(first) = &report.first else { return "no problems found".into() };
-    let errors = label::plural(count(Level::Bad), "error");
-    let warnings = label::plural(count(Level::Warn), "warning");
+    let errors = plural(count(Level::Bad), "error");
+    let warnings = plural(count(Level::Warn), "warning");
     let item = format!("{}, {}", first.subject.label(), first.what);
     let fix = first.fix.as_deref().unwrap_or(&first.found);
     format!("{errors} (!!), {warnings} (!); fix first: {item}: {fix}")

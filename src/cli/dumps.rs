@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use display_text::grouped;
 use fabric_dumps::{Dump, DumpError};
 use fabric_history::model::time::clamped;
 use fabric_observation::{Collector, MonitorStats, Observation};
@@ -12,7 +13,6 @@ use humantime::format_rfc3339_seconds;
 use ib_fabric::names::{Naming, NodeNameMap};
 use ib_health::LinkEvaluator;
 use ib_mad::Moment;
-use ib_mad::label::grouped;
 use ib_mad::moment::Anchor;
 
 use crate::config::Settings;

@@ -7,12 +7,12 @@
 use clap::ValueEnum;
 use humantime::parse_rfc3339;
 
+use display_text::plural;
 use fabric_api::Filter;
 use fabric_api::model::{Condition, End, Link, Node, Nodes, Verdicts};
 use fabric_api::nodes::nodes;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
-use ib_mad::label::plural;
 use ib_mad::node::NodeKind;
 
 use super::links::reason;

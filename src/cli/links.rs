@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
+use display_text::{grouped, natural_key, plural};
 use fabric_api::links::links;
 use fabric_api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
 use fabric_api::{Filter, LINKS, MAX_LIMIT, spares};
 use fabric_history::cable_life::begins_with;
 use ib_health::Verdict;
 use ib_health::verdict::Repair;
-use ib_mad::label::{grouped, natural_key, plural};
 
 use super::gate::{self, Gate};
 use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};

@@ -9,10 +9,10 @@ use serde::Serialize;
 use site_config::units::HumanDuration;
 
 use crate::history_client::Place;
+use display_text::grouped;
 use fabric_api::model::{Condition, LEARNING, Verdicts};
 use ib_health::{Reason, Verdict};
 use ib_mad::PortNumber;
-use ib_mad::label::grouped;
 
 use super::gate::{FailOn, Gate};
 use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
 
+use display_text::{natural_key, plural};
 use fabric_api::Filter;
 use fabric_api::model::{Node, Nodes, Verdicts};
 use fabric_api::nodes::nodes;
 use ib_health::Verdict;
-use ib_mad::label::{natural_key, plural};
 use ib_mad::node::NodeKind;
 
 use super::gate::{self, Fault, Gate};

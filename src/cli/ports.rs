@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 
 use crate::history_client::Place;
+use display_text::plural;
 use fabric_api::model::{NodeDetail, Port, Verdicts};
 use ib_health::Verdict;
 use ib_health::congestion::FLOOR;
-use ib_mad::label::plural;
 
 use super::gate::{self, Fault, Gate};
 use super::links::rate;

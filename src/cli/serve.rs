@@ -11,9 +11,9 @@ use crate::config::options::Options;
 use crate::config::{FabricSettings, Settings};
 use crate::sandbox::User;
 use crate::sandbox::opener::DeviceOpener;
-use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::umad::{OpenDevice, Umad};
+use process_clock::Clock;
 
 use super::check;
 use super::daemon::{Daemon, ShutdownSignals, Worker};

@@ -29,8 +29,8 @@ use fabric_observation::{Observation, SharedState};
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
-use ib_mad::clock::Clock;
 use ib_umad::umad::Umad;
+use process_clock::Clock;
 use site_config::units::HumanDuration;
 
 use super::daemon::Daemon;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ib_mad::label::abbreviate;
+use display_text::abbreviate;
 
 use super::terminal::{Color, printable, wrap};
 

@@ -7,11 +7,11 @@ use ib_fabric::collect::registers::RegisterIntervals;
 use ib_fabric::hosts::HostRegex;
 use ib_health::LimitTable;
 use ib_mad::PortNumber;
-use ib_mad::clock::Clock;
 use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
 use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
 use ib_umad::umad::{DeviceError, Umad, UmadPort, Unsuitable};
+use process_clock::Clock;
 use rdma_host::reader::{DeviceFilter, is_nvlink_bridge};
 
 use super::options::{FabricOptions, HealthOptions, seconds_or};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use display_text::plural;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::registers::{self, RegisterIntervals, RegisterReader};
 use ib_fabric::collect::sweep::SmSweep;
@@ -13,7 +14,6 @@ use ib_fabric::hardware::{FirmwareVersions, Hardware};
 use ib_fabric::names::Naming;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Fabric, Node, NodeIndex, Snapshot};
-use ib_mad::label::plural;
 use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
 use ib_mad::smp::SmState;

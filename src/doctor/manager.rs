@@ -12,13 +12,13 @@ use crate::monitor::{keys_in, names_in};
 use fabric_observation::SiteFileKind;
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
 use ib_fabric::names::Naming;
-use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::rate::Width;
 use ib_mad::smp::SmState;
 use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::umad::DeviceError;
 use ib_umad::{MadTransport as _, RequestError, query};
+use process_clock::Clock;
 use rdma_host::model::{Device, Port};
 
 use super::Subject::{Ports, SubnetManager};

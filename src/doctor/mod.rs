@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::exit::Exit;
-use ib_mad::clock::Clock;
+use process_clock::Clock;
 use rdma_host::model::{Device, HostSnapshot, Port};
 use rdma_host::reader::executor::TimeoutExecutor;
 use rdma_host::reader::sysfs::Directory;
@@ -114,7 +114,7 @@ pub fn examine(options: DoctorOptions) -> Report {
     Report { version: env!("CARGO_PKG_VERSION"), worst, has_rdma, findings, first, exit_code }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What a finding is about, in the order in which a host is set up; with its heading in the table.
     #[derive(PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "snake_case")]
@@ -133,7 +133,7 @@ ib_mad::labeled_enum! {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The severity, the worst last; with its mark in the table.
     #[derive(PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "snake_case")]

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use ib_mad::{Guid, labeled_enum};
+use display_text::labeled_enum;
+use ib_mad::Guid;
 
 labeled_enum! {
     /// A group of metric families that can be scraped separately.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use fabric_exporter::sandbox::opener::DeviceOpener;
-use ib_mad::clock::Clock;
 use ib_umad::umad::{Umad, UmadPort};
+use process_clock::Clock;
 
 use test_rig::guest::{Guest, GuestExporter};
 use test_rig::wait_until;

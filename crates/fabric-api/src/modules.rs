@@ -1,9 +1,9 @@
 //! `/api/v1/modules`: the cables and modules that devices report, and the spares that bad links need.
 
+use display_text::natural_key;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::Verdict;
-use ib_mad::label::natural_key;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::{self, monitor, text};
 

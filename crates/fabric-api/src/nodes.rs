@@ -1,10 +1,10 @@
 //! `/api/v1/nodes` and `/api/v1/nodes/{guid}`: nodes, built from the latest snapshots.
 
+use display_text::natural_key;
 use ib_fabric::NodeIndex;
 use ib_fabric::hardware::{NodeHardware, ReadAt};
 use ib_fabric::topology::Presence;
 use ib_health::Verdict;
-use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, device};
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::address;
+use display_text::{NaturalPart, natural_key};
 use fabric_history::cable_life::{MIN_PREFIX, begins_with};
 use fabric_observation::SharedState;
 use ib_fabric::hardware::PortHardware;
@@ -12,7 +13,6 @@ use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::evidence;
 use ib_mad::Guid;
-use ib_mad::label::{NaturalPart, natural_key};
 use ib_mad::register;
 
 use crate::condition::DownNodes;
@@ -29,7 +29,7 @@ pub const SERIAL: &str = "serial_number";
 /// See [`SERIAL`].
 pub const PART: &str = "part_number";
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// How well a name matches, the best first.
     #[derive(PartialOrd, Ord)]
     pub enum Match {

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use display_text::natural_key;
 use fabric_observation::Observation;
 use ib_fabric::topology::{Levels, Link as Cable};
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
 use ib_health::congestion::Role;
 use ib_health::{Verdict, evidence};
-use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
 use crate::condition::{DownNodes, name};

@@ -37,7 +37,7 @@ impl fmt::Display for Problem {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// A format of a dump.
     #[derive(PartialOrd, Ord)]
     pub enum Format {

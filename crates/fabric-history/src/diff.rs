@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use display_text::plural;
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
-use ib_mad::label;
 
 use super::EventKind;
 use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
@@ -79,9 +79,9 @@ impl LinkDiff {
         let has_verdict = changes.iter().any(|change| change.starts_with("verdict"));
         for (kind, count) in &self.events {
             if kind == EventKind::Flap.label() {
-                changes.push(label::plural(*count, kind));
+                changes.push(plural(*count, kind));
             } else if kind != EventKind::VerdictChanged.label() || !has_verdict {
-                changes.push(label::plural(*count, &format!("{kind} event")));
+                changes.push(plural(*count, &format!("{kind} event")));
             }
         }
         changes

@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
+use display_text::plural;
 use ib_fabric::topology::{End, LinkId};
 use ib_health::outage::Downtime;
 use ib_health::{Verdict, evidence};
-use ib_mad::label;
 use ib_mad::{Guid, PortNumber};
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The kind of an event; its label is its name in the file, in JSON and on the command line.
     #[derive(PartialOrd, Ord)]
     pub enum EventKind {
@@ -45,7 +45,7 @@ ib_mad::labeled_enum! {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What caused a [`EventKind::Flap`], in its detail.
     pub enum FlapCause {
         Link, "link", "The link itself: its cable or a transceiver.";
@@ -105,7 +105,7 @@ impl NewEvent {
 /// The text of a [`EventKind::Flap`]: how often the link went down, for how long if that is known, and its
 /// flaps so far.
 pub(crate) fn flap_text(count: u32, down: Downtime, all: u64) -> String {
-    let flaps = label::plural(usize::try_from(all).unwrap_or(usize::MAX), "flap");
+    let flaps = plural(usize::try_from(all).unwrap_or(usize::MAX), "flap");
     format!("{}; {flaps} since the exporter started", evidence::link_downs(count, down))
 }
 

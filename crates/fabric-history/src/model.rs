@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use ib_fabric::topology::{End, LinkId};
 use ib_health::Verdict;
 use ib_mad::counter::{TABLE, link_errors};
-use ib_mad::label;
+use ib_mad::ids::port_label;
 use ib_mad::{Counter, Guid, PortNumber};
 
 use super::micros_of;
@@ -93,7 +93,7 @@ impl Port {
 
     /// Its label: `leaf-0-1 port 9`.
     pub fn label(&self) -> String {
-        label::port(&self.node, self.port)
+        port_label(&self.node, self.port)
     }
 }
 

@@ -10,9 +10,9 @@ use crate::EventKind;
 use crate::event::downtime_of;
 use crate::model::{Cable, Event, Window};
 use crate::source::{Answer, EventFilter, Source};
+use display_text::plural;
 use ib_fabric::topology::{End, LinkId};
 use ib_health::verdict::Repair;
-use ib_mad::label::plural;
 
 /// A link is good again if it was `ok` for so long.
 const GOOD: Duration = Duration::from_secs(24 * 3600);
@@ -20,7 +20,7 @@ const GOOD: Duration = Duration::from_secs(24 * 3600);
 /// A technician takes at least this long to unplug a cable and plug it in again.
 const REPLUGGED: Duration = Duration::from_secs(5);
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// How an episode of verdicts ended: the link was `ok` for 24 hours after this.
     #[derive(PartialOrd, Ord)]
     pub enum Outcome {

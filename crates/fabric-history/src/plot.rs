@@ -8,10 +8,10 @@ use maud::{Markup, html};
 use crate::EventKind;
 use crate::local_clock::LocalClock;
 use crate::model::{Event, Port, Series, Step, Window};
+use display_text::{abbreviate, grouped};
 use ib_fabric::topology::LinkId;
 use ib_mad::Counter;
 use ib_mad::counter::{CORRUPTION, LINK_ERRORS};
-use ib_mad::label::{abbreviate, grouped};
 
 /// Width of the time axis, in the picture's units.
 const WIDTH: f64 = 640.0;

@@ -51,7 +51,7 @@ impl EventFilter {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The counters of which series are returned.
     pub enum SeriesDetail {
         Errors, "errors", "Errors, and counters of links.";

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use display_text::labeled_enum;
 use ib_fabric::topology::End;
 use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
+use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_mad::smp::SmState;
-use ib_mad::{Moment, labeled_enum};
 use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
+pub use display_text::{grouped as count, plural};
 use fabric_api::Fabrics;
 use fabric_api::model::{
     BusyLink, CUT_OFF, Condition, Congestion, DOWN, Flow, LEARNING, Learning, Link, Node, Port,
@@ -18,7 +19,6 @@ use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::SharedState;
 use ib_health::verdict::{Reason, Verdict};
 use ib_mad::Counter;
-pub use ib_mad::label::{grouped as count, plural};
 
 use super::address;
 

@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 
+use ib_mad::ids::port_label;
 use ib_mad::ids::{Guid, Lid, PortNumber};
 use ib_mad::moment::Moment;
 use ib_mad::port_state::PortStatus;
-use ib_mad::{NodeIdentity, NodeKind, PortRole, label};
+use ib_mad::{NodeIdentity, NodeKind, PortRole};
 use thiserror::Error;
 
 use super::names::shared_name;
@@ -137,7 +138,7 @@ impl DuplicateGuid {
             return "at an unknown location".to_owned();
         };
         let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
-        format!("behind {}", label::port(node, number))
+        format!("behind {}", port_label(node, number))
     }
 }
 

@@ -14,7 +14,7 @@ use super::outage::FlapDayLimit;
 use super::port::Incoming;
 use super::window::{Growth, SlidingWindow, Tick};
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// A window over which errors are counted, the shortest first.
     pub enum BerWindow {
         Quick, "75s", "Finds grossly bad links.";
@@ -75,7 +75,7 @@ fn default_limits(speed: Speed, fec: Option<Fec>) -> Limits {
     Limits { symbol, pre_fec }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// How certain it must be that a bit error ratio is above its limit before a link is bad, or above half of it
     /// before it is degraded. What each costs in false alarms and gains in time is measured: `docs/trust.md`.
     #[derive(Default)]
@@ -140,7 +140,7 @@ pub struct Deciding {
     pub steady: u32,
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// How the errors of one direction of a link compare with its limit.
     #[derive(Default, PartialOrd, Ord)]
     pub enum BitErrorLevel {

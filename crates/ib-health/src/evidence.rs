@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use display_text::{grouped, plural};
 use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
-use ib_mad::label;
+use ib_mad::ids;
 use ib_mad::node::PortRole;
 use ib_mad::port_state::{physical, state};
 use ib_mad::register::Module;
@@ -82,19 +83,16 @@ pub fn describe(
 /// A port by its node's name and its number.
 pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
     let fabric = &snapshot.fabric;
-    label::port(&fabric.node_of(port).name, fabric.port(port).number)
+    ids::port_label(&fabric.node_of(port).name, fabric.port(port).number)
 }
 
 /// What was counted; and how much of it decides, if bursts had most of it.
 fn symbol_errors(Deciding { counted, steady }: Deciding) -> String {
-    let errors = label::plural(counted.errors, "symbol error");
+    let errors = plural(counted.errors, "symbol error");
     let time = duration(counted.span());
     let has_bursts = steady < counted.errors / 2;
-    let without = if has_bursts {
-        format!(" ({} without bursts)", label::grouped(steady))
-    } else {
-        String::new()
-    };
+    let without =
+        if has_bursts { format!(" ({} without bursts)", grouped(steady)) } else { String::new() };
     format!("{errors} in {time}{without}")
 }
 
@@ -201,7 +199,7 @@ impl<'a> Evidence<'a> {
     fn counts(&self, verb: &str, noun: &str, of: impl Fn(PortIndex) -> u64) -> Option<String> {
         self.each_named(|port| {
             let number = of(port);
-            (number > 0).then(|| format!("{verb} {}", label::plural(number, noun)))
+            (number > 0).then(|| format!("{verb} {}", plural(number, noun)))
         })
     }
 
@@ -433,9 +431,9 @@ impl<'a> Evidence<'a> {
         }
         let by_limit = by_limit.iter().filter(|(count, _)| *count > 0);
         let by_limit: Vec<String> = by_limit
-            .map(|(count, limit)| format!("{} by the {limit} limit", label::grouped(count)))
+            .map(|(count, limit)| format!("{} by the {limit} limit", grouped(count)))
             .collect();
-        let packets = label::plural(all, "packet");
+        let packets = plural(all, "packet");
         let limits = if by_limit.is_empty() { "" } else { &format!(" ({})", by_limit.join(", ")) };
         format!("; discarded {packets}{limits}")
     }

@@ -27,7 +27,7 @@ const MAX_SWEEPS: u8 = 4;
 /// How many of the latest losses are kept in full, for a recorder that may miss sweeps.
 const MAX_LOSSES: usize = 16;
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// Why a link was down without being at fault.
     pub enum ExpectedCause {
         Reboot, "reboot", "A node at its end was rebooted or reset.";

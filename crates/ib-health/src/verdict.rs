@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The state of a link, from good to bad; the index in `ALL` is its value in metrics.
     #[derive(Default, PartialOrd, Ord)]
     pub enum Verdict {
@@ -23,7 +23,7 @@ impl Verdict {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// Why a link has its verdict.
     #[derive(PartialOrd, Ord)]
     pub enum Reason {
@@ -55,7 +55,7 @@ ib_mad::labeled_enum! {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What to try first.
     pub enum Repair {
         Reseat, "reseat", "Reseat the cable and clean its ends.";

@@ -2,7 +2,8 @@
 //! reader the file names, the exposition metric names and help, and `docs/metrics.md` its rows.
 
 use crate::layout::Bits;
-use crate::{DATA, Mad, labeled_enum};
+use crate::{DATA, Mad};
+use display_text::labeled_enum;
 
 labeled_enum! {
     /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4), by its name there.

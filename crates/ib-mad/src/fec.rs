@@ -3,8 +3,8 @@
 //! No device that supports these two attributes was available, and no dissector decodes them: the
 //! offsets are those of libibmad (rdma-core, libibmad/fields.c), with one correction noted below.
 
-use crate::labeled_enum;
 use crate::layout::{attribute, bytes};
+use display_text::labeled_enum;
 
 // 0 to 4: IBTA, FECModeActive of PortInfoExtended. 8 to 14: Mellanox, with the names of ibdiagnet; 5 to
 // 7 and 15 are reserved.

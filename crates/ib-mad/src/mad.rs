@@ -6,7 +6,8 @@ use crate::class_port_info::ClassPortInfo;
 use crate::clear::Clear;
 use crate::m_key::MKey;
 use crate::register::RegisterQuery;
-use crate::{PortNumber, fec, labeled_enum, pma, port_info, vendor};
+use crate::{PortNumber, fec, pma, port_info, vendor};
+use display_text::labeled_enum;
 
 /// The size of every MAD.
 pub const LEN: usize = 256;

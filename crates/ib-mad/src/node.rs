@@ -1,8 +1,8 @@
 //! What a node says of itself, and what its device is.
 
 use crate::ids::{Guid, PortNumber};
-use crate::labeled_enum;
 use crate::port_state::SpeedFields;
+use display_text::labeled_enum;
 
 labeled_enum! {
     /// Kind of a node.

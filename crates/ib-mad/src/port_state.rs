@@ -1,10 +1,7 @@
-//! State of a port as PortInfo reports it, and the asynchronous events of the host's own ports.
+//! State of a port as PortInfo reports it.
 
-use std::sync::Arc;
-
-use crate::moment::Anchor;
+use crate::ids::Lid;
 use crate::rate::{self, Speed, SpeedSet, Width};
-use crate::{Guid, Lid, PortNumber, labeled_enum};
 
 /// PortState: the logical state (IBTA 1.4, table 155).
 pub mod state {
@@ -126,51 +123,6 @@ pub struct SpeedFields {
     pub extended2: bool,
 }
 
-labeled_enum! {
-    /// The kind of an asynchronous event that concerns a port or a whole device. The discriminants are its numbers in
-    /// `enum ibv_event_type` of libibverbs (kernel: `enum ib_event_type`); the other numbers concern queues and QPs.
-    #[derive(PartialOrd, Ord)]
-    pub enum PortEventKind {
-        DeviceFatal = 8, "device_fatal", "The device or its driver is removed.";
-        PortActive = 9, "port_active", "The port carries traffic again.";
-        PortError = 10, "port_error", "The link of the port went down.";
-        LidChange = 11, "lid_change", "The subnet manager gave the port another LID.";
-        PkeyChange = 12, "pkey_change", "The port's P_Key table changed.";
-        SmChange = 13, "sm_change", "Another subnet manager is the master.";
-        ClientReregister = 17, "client_reregister", "The subnet manager requests that all clients register again.";
-        GidChange = 18, "gid_change", "The port's GID table changed.";
-    }
-}
-
-/// An event as a device of this host reported it.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the other names say it")]
-pub struct PortEvent {
-    pub at: Anchor,
-    /// The device: `mlx5_0`.
-    pub device: Arc<str>,
-    pub guid: Option<Guid>,
-    /// The port; `None` for an event of the whole device.
-    pub port: Option<PortNumber>,
-    pub kind: PortEventKind,
-}
-
-impl PortEvent {
-    /// The port by its node GUID and number, where both are known.
-    pub fn end(&self) -> Option<(Guid, PortNumber)> {
-        self.guid.zip(self.port)
-    }
-
-    /// Whether it says that the port's link came up or went down; `None` if it says neither.
-    pub fn link_up(&self) -> Option<bool> {
-        match self.kind {
-            PortEventKind::PortActive => Some(true),
-            PortEventKind::PortError => Some(false),
-            _ => None,
-        }
-    }
-}
-
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
@@ -187,15 +139,5 @@ mod tests {
         assert_eq!(near.best_rate_with(&far), Some(3_125_000_000));
         near.speeds_supported = SpeedSet::default();
         assert_eq!(near.best_rate_with(&far), None);
-    }
-
-    #[test]
-    fn codes_are_those_of_libibverbs() {
-        // infiniband/verbs.h: IBV_EVENT_CQ_ERR is 0, IBV_EVENT_WQ_FATAL 19.
-        let known: Vec<u32> =
-            (0..64_u32).filter(|&code| PortEventKind::from_discriminant(code).is_some()).collect();
-        assert_eq!(known, [8, 9, 10, 11, 12, 13, 17, 18]);
-        assert_eq!(PortEventKind::from_discriminant(10_u32), Some(PortEventKind::PortError));
-        assert_eq!(PortEventKind::ALL.len(), known.len());
     }
 }

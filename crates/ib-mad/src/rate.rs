@@ -1,6 +1,6 @@
 //! Width and speed of links.
 
-use crate::labeled_enum;
+use display_text::labeled_enum;
 
 labeled_enum! {
     /// Number of lanes of a link, which is the discriminant.

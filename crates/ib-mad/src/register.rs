@@ -12,9 +12,10 @@ mod module;
 
 pub use module::{Module, monitor};
 
+use crate::PortNumber;
 use crate::layout::{Bits, attribute, bytes_at, dword_at};
 use crate::mad::{Mad, Query};
-use crate::{PortNumber, labeled_enum};
+use display_text::labeled_enum;
 
 /// Offset of a register's data in the MAD: the class's data begins with the number of the block.
 pub const START: usize = 36;

@@ -8,7 +8,8 @@ use crate::fec::PortInfoExtended;
 use crate::node::device::is_mellanox;
 use crate::node::{NodeIdentity, NodeKind, readable_description};
 use crate::port_state::SpeedFields;
-use crate::{Guid, PortNumber, device, labeled_enum};
+use crate::{Guid, PortNumber, device};
+use display_text::labeled_enum;
 
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;

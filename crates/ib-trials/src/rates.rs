@@ -3,7 +3,7 @@
 //! An assumption is called one. No public data set has the distribution of bit error ratios of InfiniBand cables, nor
 //! how often tools clear counters; these rates are chosen high, so that a false alarm has many chances to show.
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What a rate is counted by.
     pub enum Per {
         Cable, "cable", "Each cable.";
@@ -14,7 +14,7 @@ ib_mad::labeled_enum! {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// Something that happens in the long run.
     #[derive(PartialOrd, Ord)]
     pub enum Event {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
-use ib_mad::label::grouped;
+use display_text::grouped;
 
 use crate::bounds::poisson_upper;
 use crate::devices::GENERATIONS;

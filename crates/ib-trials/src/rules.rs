@@ -10,7 +10,7 @@ use ib_mad::reading::Raw;
 
 use crate::cell::Cell;
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// A rule of others.
     #[derive(PartialOrd, Ord)]
     pub enum Rule {

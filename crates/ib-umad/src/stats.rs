@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ib_mad::{Class, labeled_enum};
+use display_text::labeled_enum;
+use ib_mad::Class;
 
 labeled_enum! {
     /// Outcome of one MAD. A retry is a MAD of its own.

@@ -24,7 +24,6 @@ use crate::config::{FabricSettings, Settings};
 use crate::log::LogFilter;
 use fabric_dumps::Format;
 use ib_mad::Moment;
-use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
 use ib_sim::net::Net;
 use ib_sim::scenario::{
@@ -32,6 +31,7 @@ use ib_sim::scenario::{
 };
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, lock, share};
+use process_clock::Clock;
 use site_config::units::ByteSize;
 
 use super::daemon::{Daemon, ShutdownSignals, Worker};

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use ib_mad::clock::Clock;
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::{Moment, Reading};
@@ -11,6 +10,7 @@ use ib_sim::net::PortId;
 use ib_sim::scenario::OwnHost;
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, lock};
+use process_clock::Clock;
 use rdma_host::model::{
     Device, DeviceInfo, HostSnapshot, HwName, HwReading, IpoibMode, Netdev, Port, PortKind, Sensor,
     hw_counter,

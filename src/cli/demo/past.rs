@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use ib_mad::Moment;
-use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_sim::net::PortId;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport};
 use ib_umad::query::RunError;
+use process_clock::Clock;
 
 use super::own_host::SimulatedHost;
 use crate::cli::daemon::{Daemon, ShutdownSignals};

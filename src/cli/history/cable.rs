@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use clap::Args;
 
+use display_text::{grouped, plural};
 use fabric_history::Source;
 use fabric_history::cable_life::{CableLife, CableMatches, CablePlace, MIN_PREFIX};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Port;
 use ib_health::Verdict;
-use ib_mad::label::{grouped, plural};
 
 use super::show::{event_table, list_increases};
 use super::{Color, ColorChoice, Output, printable};

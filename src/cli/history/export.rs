@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use humantime::format_rfc3339_seconds as utc;
 
+use display_text::plural;
 use fabric_history::export::{self, ExportError, ExportFilter, TableFormat};
 use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
-use ib_mad::label::plural;
 use site_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};

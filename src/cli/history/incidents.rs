@@ -2,11 +2,11 @@
 
 use clap::Args;
 
+use display_text::plural;
 use fabric_history::Source;
 use fabric_history::incidents::{Incident, IncidentKind, Incidents, MAX_INCIDENTS, Severity};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::source::until_known;
-use ib_mad::label::plural;
 
 use super::show::{column_width, event_table, summarize, text_of};
 use super::{Color, ColorChoice, Output, WindowArgs, printable};

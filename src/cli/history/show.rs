@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use display_text::plural;
 use fabric_history::diff::{LinkDiff, diff_links};
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::local_clock::LocalClock;
@@ -18,7 +19,6 @@ use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
 use ib_fabric::topology::End;
-use ib_mad::label::plural;
 use ib_mad::{Counter, Guid};
 
 use super::{Color, ColorChoice, Output, WindowArgs, open_end, parse_time, ports, printable};

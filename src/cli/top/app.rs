@@ -9,14 +9,14 @@ use crate::cli::links::{LinkOrder, key};
 use crate::cli::list::{order_by, reordered};
 use crate::cli::ports::wait_rank;
 use crate::exit::Fatal;
+use display_text::natural_key;
 use fabric_api::model::BusyLink;
 use fabric_history::model::Event;
 use ib_fabric::topology::LinkId;
-use ib_mad::label::natural_key;
 
 use super::fetch::{Answer, Body, Data};
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The views.
     #[derive(Default)]
     pub enum Tab {
@@ -28,7 +28,7 @@ ib_mad::labeled_enum! {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The order of the busiest links.
     pub enum TrafficOrder {
         Utilization, "utilization", "The highest utilization first.";

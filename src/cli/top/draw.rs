@@ -13,6 +13,7 @@ use crate::cli::links::{rate, reason};
 use crate::cli::list::count_of;
 use crate::cli::ports::{percent, wait};
 use crate::cli::terminal::{printable, wrap};
+use display_text::{abbreviate, grouped, plural};
 use fabric_api::model::{
     BusyLink, End, Flow, Label, Link, LinkDetail, Overview, Port, Region, Verdicts,
 };
@@ -20,7 +21,6 @@ use fabric_api::traffic::bit_rate;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use ib_health::Verdict;
-use ib_mad::label::{abbreviate, grouped, plural};
 
 use super::app::{App, Mode, Tab};
 use super::fetch::{Body, Deltas};

@@ -19,9 +19,9 @@ use fabric_observation::host::{
     DeviceIds, DroppedEvents, HostObservation, HostPortTotals, MissingDevices,
 };
 use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
-use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortNumber};
+use process_clock::Clock;
 use rdma_host::model::HostSnapshot;
 use rdma_host::reader::events::Listener;
 use rdma_host::reader::{DeviceFilter, DeviceSource};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ib_mad::moment::Anchor;
-use ib_mad::port_state::{PortEvent, PortEventKind, state};
+use ib_mad::port_event::{PortEvent, PortEventKind};
+use ib_mad::port_state::state;
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, Guid, Lid, Moment, PortNumber};
 use rdma_host::model::{

@@ -11,7 +11,7 @@ use fabric_exporter::metrics::{host, self_metrics};
 use fabric_exporter::monitor::host::HostReadings;
 use fabric_observation::SharedState;
 use fabric_observation::host::HostObservation;
-use ib_mad::port_state::PortEvent;
+use ib_mad::port_event::PortEvent;
 use rdma_host::model::{HostSnapshot, Rails};
 use test_rig::{promql, rules};
 

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
+use display_text::natural_key;
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
 use ib_mad::Moment;
-use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
 use crate::filter::KINDS;

@@ -4,7 +4,7 @@ use ib_health::Verdict;
 
 use crate::model::{Finding, Label, NodeName};
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What is not ok in a fabric; of equal verdicts in the order of headlines.
     #[derive(PartialOrd, Ord)]
     pub enum FindingKind {

@@ -1,7 +1,7 @@
 //! The findings on links.
 
+use display_text::plural;
 use ib_health::{Reason, Verdict};
-use ib_mad::label::plural;
 
 use super::down::DownNodes;
 use super::finding::{FindingKind, Found};

@@ -11,9 +11,9 @@ mod nodes;
 
 use std::time::{Duration, SystemTime};
 
+use display_text::{grouped, plural};
 use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
-use ib_mad::label::{grouped, plural};
 
 pub use down::{DownNode, DownNodes, name};
 pub use finding::FindingKind;

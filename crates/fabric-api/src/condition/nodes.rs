@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use display_text::plural;
 use fabric_observation::Observation;
 use ib_health::Verdict;
-use ib_mad::label::plural;
 use ib_mad::node::NodeKind;
 
 use super::down::{DownNode, DownNodes, name};

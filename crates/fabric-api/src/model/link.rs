@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use ib_health::{Reason, Verdict};
 use ib_mad::counter::link_errors;
-use ib_mad::label;
+use ib_mad::ids::port_label;
 
 use super::{Condition, LEARNING, Label, Verdicts};
 
@@ -239,7 +239,7 @@ impl Link {
 impl End {
     /// The node's name and the port's number.
     pub fn label(&self) -> String {
-        label::port(&self.node, self.port)
+        port_label(&self.node, self.port)
     }
 
     /// The link errors among its counters. An older exporter may leave some out.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ib_mad::label;
+use ib_mad::ids::port_label;
 use ib_mad::node::NodeKind;
 
 use super::{BitErrors, Flow, Label, Learning, Link};
@@ -242,7 +242,7 @@ models! {
 impl PortName {
     /// The node's name and the port's number.
     pub fn label(&self) -> String {
-        label::port(&self.node, self.port)
+        port_label(&self.node, self.port)
     }
 
     /// The host, or another node, that a switch has at this port; `None` of a port of a switch.

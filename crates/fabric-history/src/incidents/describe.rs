@@ -9,11 +9,12 @@ use crate::incidents::group::{Group, GroupKind, LinkFacts};
 use crate::incidents::incident::{Harm, HarmClass, Incident, IncidentKind, Severity};
 use crate::incidents::places::Places;
 use crate::model::Window;
+use display_text::natural_key;
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 use ib_health::outage::ExpectedCause;
 use ib_health::verdict::Repair;
-use ib_mad::{Guid, label};
+use ib_mad::Guid;
 
 /// Names of hosts that an incident lists; further ones are only counted.
 const MAX_HOSTS: usize = 20;
@@ -119,7 +120,7 @@ impl View<'_> {
             hosts.extend(ends.filter_map(|(guid, _)| self.places.host(guid)));
         }
         let mut hosts: Vec<String> = hosts.into_iter().collect();
-        hosts.sort_by(|a, b| label::natural_key(a).cmp(&label::natural_key(b)));
+        hosts.sort_by(|a, b| natural_key(a).cmp(&natural_key(b)));
         hosts
     }
 

@@ -6,11 +6,12 @@ use std::time::{Duration, SystemTime};
 use serde::{Serialize, Serializer};
 
 use crate::model::{Event, text};
+use display_text::plural;
 use ib_fabric::topology::LinkId;
 use ib_health::evidence;
-use ib_mad::{Guid, PortNumber, label};
+use ib_mad::{Guid, PortNumber};
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// What happened, in one word.
     #[derive(PartialOrd, Ord)]
     pub enum IncidentKind {
@@ -32,7 +33,7 @@ ib_mad::labeled_enum! {
     }
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// How much attention an incident needs.
     #[derive(PartialOrd, Ord, Default)]
     pub enum Severity {
@@ -180,7 +181,7 @@ impl Incident {
         if let Some((host, rest)) = self.title.split_once(" (")
             && let Some((_, rest)) = rest.split_once(')')
         {
-            self.title = format!("{host} ({}){rest}", label::plural(self.nodes, "HCA"));
+            self.title = format!("{host} ({}){rest}", plural(self.nodes, "HCA"));
         }
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::EventKind;
 use crate::incidents::describe::View;
 use crate::incidents::incident::IncidentKind;
+use display_text::plural;
 use ib_health::evidence;
 use ib_health::outage::ExpectedCause;
-use ib_mad::label;
 
 /// Names in a title.
 const MAX_NAMED: usize = 3;
@@ -79,13 +79,13 @@ impl View<'_> {
                 }
                 // Both ends of each cable have an event.
                 let cables = group.count(EventKind::CableMoved).div_ceil(2);
-                format!("{} moved: {}", label::plural(cables, "cable"), some(&places))
+                format!("{} moved: {}", plural(cables, "cable"), some(&places))
             }
             IncidentKind::Congestion => self.congestion_title(),
             IncidentKind::CountersCleared => match group.cleared.len() {
                 0 | 1 => format!("Counters of {place} were cleared or reset"),
                 nodes => {
-                    format!("Counters of {} were cleared or reset", label::plural(nodes, "node"))
+                    format!("Counters of {} were cleared or reset", plural(nodes, "node"))
                 }
             },
             IncidentKind::CountersSaturated => {
@@ -93,7 +93,7 @@ impl View<'_> {
                 let texts = group.events.first().map_or("", |event| &event.text);
                 match ports {
                     0 | 1 => format!("{place}: {texts}"),
-                    ports => format!("Counters of {} are saturated", label::plural(ports, "port")),
+                    ports => format!("Counters of {} are saturated", plural(ports, "port")),
                 }
             }
             IncidentKind::SubnetManager => {
@@ -117,15 +117,15 @@ impl View<'_> {
         let what = match &*names {
             [name] => format!("Switch {name}"),
             names => {
-                format!("{} ({})", label::plural(names.len(), "switch"), some(names))
+                format!("{} ({})", plural(names.len(), "switch"), some(names))
             }
         };
         let verb = self.verb(names.len());
         let hcas = self.hcas().count();
         let cut = match (hcas, self.group.ended().is_some()) {
             (0, _) => String::new(),
-            (hcas, true) => format!(", {} cut off", label::plural(hcas, "HCA")),
-            (hcas, false) => format!(", {} behind it", label::plural(hcas, "HCA")),
+            (hcas, true) => format!(", {} cut off", plural(hcas, "HCA")),
+            (hcas, false) => format!(", {} behind it", plural(hcas, "HCA")),
         };
         format!("{what} {verb} down{down}{cut}")
     }
@@ -145,7 +145,7 @@ impl View<'_> {
                         let hca = name.strip_prefix(&**host).unwrap_or(name).trim_start();
                         format!(" ({hca})")
                     }
-                    names => format!(" ({})", label::plural(names.len(), "HCA")),
+                    names => format!(" ({})", plural(names.len(), "HCA")),
                 };
                 format!("Host {host}{hcas} {verb} down{down}")
             }
@@ -154,9 +154,9 @@ impl View<'_> {
                 let some_still = match still {
                     0 => String::new(),
                     still if still == self.group.nodes.len() => String::new(),
-                    still => format!(", {} still down", label::plural(still, "HCA")),
+                    still => format!(", {} still down", plural(still, "HCA")),
                 };
-                let hosts = label::plural(hosts.len(), "host");
+                let hosts = plural(hosts.len(), "host");
                 format!("{hosts} ({names}) {verb} down{down}{some_still}")
             }
         }
@@ -202,7 +202,7 @@ impl View<'_> {
         };
         let more = match self.group.roots.len() {
             0 | 1 => String::new(),
-            roots => format!(", and {}", label::plural(roots - 1, "more root")),
+            roots => format!(", and {}", plural(roots - 1, "more root")),
         };
         let host = root.detail["host"].as_str().or(root.detail["node"].as_str());
         let what = match (root.detail["cause"].as_str(), host) {
@@ -219,7 +219,7 @@ impl View<'_> {
             }
         };
         let waited = if self.group.ended().is_some() { "waited" } else { "wait" };
-        let ports = label::plural(root.ports(), "port");
+        let ports = plural(root.ports(), "port");
         let percent = format!("{:.0}%", root.share() * 100.0);
         let level = root.level().unwrap_or("unknown");
         let place = &root.place;
@@ -235,8 +235,8 @@ impl View<'_> {
         match (nodes, links) {
             (1, _) => format!("New node {place}"),
             (0, 1) => format!("New link {place}"),
-            (0, links) => format!("{} discovered", label::plural(links, "new link")),
-            (nodes, _) => format!("{} discovered", label::plural(nodes, "new node")),
+            (0, links) => format!("{} discovered", plural(links, "new link")),
+            (nodes, _) => format!("{} discovered", plural(nodes, "new node")),
         }
     }
 

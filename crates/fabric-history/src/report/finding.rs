@@ -11,9 +11,9 @@ use crate::plot::LinkTimeline;
 use crate::report::link_evidence::LinkEvidence;
 use crate::report::sentences::FormatTime;
 use crate::source::{Answer, EventFilter, SeriesDetail, Source};
+use display_text::{grouped, plural};
 use ib_fabric::topology::{End, LinkId};
 use ib_health::{Verdict, evidence};
-use ib_mad::label;
 
 /// An incident that needs attention.
 #[derive(Clone, Debug, Serialize)]
@@ -178,7 +178,7 @@ fn modules<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> Vec<PluggedMo
 /// What was counted of other incidents, and the different things that devices reported.
 fn evidence_of_events(incident: &Incident) -> Vec<String> {
     let counts: Vec<String> = (incident.counts.iter())
-        .map(|(kind, count)| format!("{} {kind}", label::grouped(*count)))
+        .map(|(kind, count)| format!("{} {kind}", grouped(*count)))
         .collect();
     let mut sentences = vec![format!("Events: {}.", counts.join(", "))];
     sentences.extend(incident.events.iter().rev().find_map(waiting));
@@ -204,7 +204,7 @@ fn waiting(event: &Event) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let discarded = event.detail["discarded_packets"].as_u64().filter(|packets| *packets > 0);
     let discarded = discarded.map_or_else(String::new, |packets| {
-        format!(" The root discarded {}.", label::plural(packets, "packet"))
+        format!(" The root discarded {}.", plural(packets, "packet"))
     });
     let waiting = if names.is_empty() { "not recorded".into() } else { names.join(", ") };
     Some(format!("Waiting: {waiting}{more}.{discarded}"))
@@ -267,6 +267,6 @@ pub(super) fn count(findings: &[Finding]) -> String {
             None => counts.push((noun, 1)),
         }
     }
-    let counts = counts.into_iter().map(|(noun, count)| label::plural(count, noun));
+    let counts = counts.into_iter().map(|(noun, count)| plural(count, noun));
     counts.collect::<Vec<_>>().join(", ")
 }

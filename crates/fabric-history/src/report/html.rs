@@ -1,7 +1,7 @@
 //! The report as one self-contained page of HTML: no scripts, no images, no external styles. It is readable in
 //! light and dark mode, on paper, and by a screen reader.
 
-use ib_mad::label;
+use display_text::plural;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::incidents::Severity;
@@ -102,7 +102,7 @@ fn finding_article(finding: &Finding, report: &Report, clock: &LocalClock) -> Ma
             @if let Some(timeline) = finding.timeline()
                 && let Some(plot) = plot::draw(timeline, report.window, clock) { (plot) }
             details {
-                summary { (label::plural(incident.event_count, "event")) }
+                summary { (plural(incident.event_count, "event")) }
                 div .wide { table {
                     @for event in &incident.events { tr {
                         td .when { (clock.format(event.at)) } td .what { (event.kind) }
@@ -110,7 +110,7 @@ fn finding_article(finding: &Finding, report: &Report, clock: &LocalClock) -> Ma
                     } }
                 } }
                 @if incident.more_events() > 0 {
-                    p .quiet { "Not listed: " (label::plural(incident.more_events(), "more event")) "." }
+                    p .quiet { "Not listed: " (plural(incident.more_events(), "more event")) "." }
                 }
             }
         }

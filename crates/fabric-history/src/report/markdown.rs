@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::local_clock::LocalClock;
 use crate::plot;
 use crate::report::{Finding, PluggedModule, Report, Section};
-use ib_mad::label;
+use display_text::plural;
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;
@@ -100,7 +100,7 @@ fn write_finding(
     }
     match incident.event_count - listed {
         0 => writeln!(out),
-        more => writeln!(out, "\nNot listed: {}.\n", label::plural(more, "more event")),
+        more => writeln!(out, "\nNot listed: {}.\n", plural(more, "more event")),
     }
 }
 

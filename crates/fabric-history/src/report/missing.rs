@@ -4,8 +4,8 @@ use crate::EventKind;
 use crate::incidents::{Incident, IncidentKind};
 use crate::model::{Cable, Coverage, Event, FabricState, Window};
 use crate::report::sentences::{FormatTime, push_some};
+use display_text::plural;
 use ib_health::Verdict;
-use ib_mad::label;
 
 /// The kinds of events that say that data is missing.
 pub(super) const KINDS: [EventKind; 3] =
@@ -48,7 +48,7 @@ pub(super) fn sentences(
     if cover.damaged > 0 {
         sentences.push(format!(
             "The counters of {} are damaged and cannot be read.",
-            label::plural(cover.damaged, "sweep")
+            plural(cover.damaged, "sweep")
         ));
     }
     for (kind, meaning) in [
@@ -84,7 +84,7 @@ pub(super) fn sentences(
             sentences.push(format!(
                 "{}: the verdict is unknown for {count} of {}.",
                 then.fabric,
-                label::plural(then.cables.len(), "link")
+                plural(then.cables.len(), "link")
             ));
         }
     }
@@ -95,7 +95,7 @@ pub(super) fn sentences(
 fn unread(incident: &Incident, format_time: FormatTime<'_>) -> String {
     let who = match incident.nodes {
         0 | 1 => incident.place.clone(),
-        nodes => format!("{} and {}", incident.place, label::plural(nodes - 1, "more node")),
+        nodes => format!("{} and {}", incident.place, plural(nodes - 1, "more node")),
     };
     let since = format_time(incident.began);
     match incident.ended {

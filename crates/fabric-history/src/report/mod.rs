@@ -23,8 +23,9 @@ use crate::incidents::{Incident, Incidents, MAX_INCIDENTS, at_beginning};
 use crate::local_clock::LocalClock;
 use crate::model::{ErrorDelta, Port, Window};
 use crate::source::{Answer, EventFilter, Source, until_known};
+use display_text::{grouped, plural};
 use ib_fabric::topology::LinkId;
-use ib_mad::{Counter, label};
+use ib_mad::Counter;
 
 use fabric_summary::{side_by_side, summaries};
 use sentences::FormatTime;
@@ -113,19 +114,19 @@ impl Report {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
-                let all = label::plural(all, "finding");
+                let all = plural(all, "finding");
                 format!("{all}: {}{more}", finding::count(&self.findings))
             }
         };
         let others = self.incidents.len() + self.more_incidents;
-        format!("{findings}; {}", label::plural(others, "other incident"))
+        format!("{findings}; {}", plural(others, "other incident"))
     }
 
     /// Its sections after the summary.
     fn sections(&self, clock: &LocalClock) -> Vec<Section<'_>> {
         let text = |text: &str| Section::Text(text.to_owned());
         let not_listed = |more, noun, how| {
-            let text = format!("Not listed: {} {how}.", label::plural(more, noun));
+            let text = format!("Not listed: {} {how}.", plural(more, noun));
             (more > 0).then_some(Section::Text(text))
         };
         let mut all = vec![Section::Heading("Findings")];
@@ -177,7 +178,7 @@ impl Report {
         let length = Some(incident.length_text()).filter(|text| !text.is_empty());
         let length = length.unwrap_or_else(|| "-".to_owned());
         let cause = incident.cause.clone().unwrap_or_default();
-        let events = label::grouped(incident.event_count);
+        let events = grouped(incident.event_count);
         vec![clock.format(incident.began), length, incident.title.clone(), cause, events]
     }
 

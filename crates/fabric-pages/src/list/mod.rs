@@ -14,11 +14,11 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::state::PageState;
+use display_text::natural_key;
 use exporter_web::PackedText;
 use fabric_api::{Fabrics, parse_verdict};
 use fabric_observation::SharedState;
 use ib_health::Verdict;
-use ib_mad::label::natural_key;
 
 use super::components::{self, count, plural};
 use crate::page::{Answer, Live, Page, Problem, check_fabric, not_swept, render};

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use crate::components;
+use display_text::abbreviate;
 use fabric_api::address;
 use fabric_api::model::{
     Bundle, CUT_OFF, CongestionCounts, DOWN, Suspect, Switch, Topology, Verdicts,
 };
 use ib_health::Verdict;
-use ib_mad::label::abbreviate;
 
 /// The most boxes in a row: their names can still be read.
 const MAX_BOXES: usize = 20;

@@ -107,7 +107,7 @@ fn share(part: f64, all: f64) -> Option<f32> {
     (all > 0.0).then(|| (part / all).clamp(0.0, 1.0) as f32)
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// The severity of a congestion, by the greatest share of time that one of its ports waits (Jha et al.,
     /// NSDI 2020: up to 5, 15 and 25%).
     #[derive(PartialOrd, Ord)]
@@ -143,7 +143,7 @@ pub enum Role {
     },
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// Why a port is a root, where that is known.
     pub enum RootCause {
         SlowReceiver, "slow_receiver", "Its receiver, a host or a router, accepts less than the link carries.";

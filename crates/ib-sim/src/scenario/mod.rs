@@ -96,7 +96,7 @@ pub enum AgentBehavior {
     Busy(f64),
 }
 
-ib_mad::labeled_enum! {
+display_text::labeled_enum! {
     /// How a node responds to requests of registers.
     #[derive(Default)]
     pub enum RegisterBehavior {

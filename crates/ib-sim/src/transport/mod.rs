@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Lid, Moment};
 use ib_mad::{Mad, status};
 use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use process_clock::Clock;
 
 use super::agents;
 use super::net::PortId;

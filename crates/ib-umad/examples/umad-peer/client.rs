@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ib_mad::class_port_info::PmaCapabilities;
-use ib_mad::clock::Clock;
 use ib_mad::{Class, Mad, Query, pma};
 use ib_mad::{Lid, Moment, Reading, counter};
 use ib_umad::client::MadClient;
@@ -15,6 +14,7 @@ use ib_umad::query::{self, QueryPlan, RunError};
 use ib_umad::stats::MadOutcome;
 use ib_umad::umad::{Umad, UmadPort};
 use ib_umad::{Address, GlobalRoute, MadTransport, QueuePair, Request, RequestError};
+use process_clock::Clock;
 
 use super::watched::Watched;
 use super::{kernel, port};

@@ -17,10 +17,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
 use ib_mad::{Class, Guid, Lid, Mad, Moment, PortNumber};
+use process_clock::Clock;
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use partition::Partitions;

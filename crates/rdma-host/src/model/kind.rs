@@ -1,6 +1,6 @@
 //! What ports stand for: only some of them are the end of a cable of their own.
 
-use ib_mad::labeled_enum;
+use display_text::labeled_enum;
 
 use super::Device;
 

@@ -9,11 +9,12 @@ pub use kind::{PortKind, resolve_kinds};
 
 use std::sync::Arc;
 
+use display_text::labeled_enum;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::{Raw, Reading};
 use ib_mad::register::Module;
-use ib_mad::{Guid, Lid, PortNumber, labeled_enum};
+use ib_mad::{Guid, Lid, PortNumber};
 
 /// All devices of a host, as one read found them. Immutable.
 #[derive(Clone, Debug)]

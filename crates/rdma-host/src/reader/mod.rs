@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use crate::model::{Device, HostSnapshot, resolve_kinds};
 use ib_mad::Moment;
-use ib_mad::clock::Clock;
+use process_clock::Clock;
 use regex_lite::Regex;
 
 use backoff::Attempt;

@@ -1,7 +1,7 @@
 //! The time of reads.
 
 use ib_mad::Moment;
-use ib_mad::clock::Clock;
+use process_clock::Clock;
 
 /// A clock; in tests one that only the test advances, so that their outcome does not depend on the load.
 #[derive(Clone, Debug)]

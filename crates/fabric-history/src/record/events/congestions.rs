@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::event::EventKind;
 use crate::record::events::{EventDetector, Sweep};
+use display_text::plural;
 use ib_fabric::topology::Node;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::congestion::{GRACE, Level, Region, Role, RootCause};
 use ib_health::evidence::{self, port_label};
 use ib_health::{Assessment, PortAssessment};
 use ib_mad::node::NodeKind;
-use ib_mad::{Counter, Moment, label};
+use ib_mad::{Counter, Moment};
 
 /// How many victims an event names.
 const MAX_VICTIMS: usize = 10;
@@ -97,11 +98,11 @@ impl OpenCongestion {
         let after = if length.is_zero() { "one sweep".into() } else { evidence::duration(length) };
         let mut text = format!(
             "over after {after}: up to {} waited, up to {}",
-            label::plural(worst.ports as usize, "port"),
+            plural(worst.ports as usize, "port"),
             of_the_time(worst.share)
         );
         if let Some(discarded) = discarded.filter(|discarded| *discarded > 0) {
-            let _ = write!(text, "; {} discarded", label::plural(discarded, "packet"));
+            let _ = write!(text, "; {} discarded", plural(discarded, "packet"));
         }
         let mut detail = worst.detail();
         detail.insert("seconds".into(), length.as_secs().into());
@@ -180,7 +181,7 @@ impl Extent {
             (RootCause::Unknown, _, None) => "cause unknown".into(),
         };
         let verb = if self.ports == 1 { "waits" } else { "wait" };
-        let (ports, share) = (label::plural(self.ports as usize, "port"), of_the_time(self.share));
+        let (ports, share) = (plural(self.ports as usize, "port"), of_the_time(self.share));
         format!("{root}: {ports} {verb}, up to {share} ({})", self.level.label())
     }
 

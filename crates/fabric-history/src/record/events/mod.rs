@@ -20,7 +20,8 @@ use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot, change};
 use ib_health::Assessment;
 use ib_health::congestion::GRACE;
-use ib_mad::{Guid, Moment, label};
+use ib_mad::ids::port_label;
+use ib_mad::{Guid, Moment};
 
 use congestions::OpenCongestion;
 use ports::{LastLink, LastPort, RepeatedResets};
@@ -188,14 +189,14 @@ impl Sweep<'_> {
             match change {
                 FabricChange::LinkMoved { port, from, to } => {
                     let text = format!("neighbor changed from {from} to {to}");
-                    let place = label::port(&port.node, port.port);
+                    let place = port_label(&port.node, port.port);
                     let about = About::Port(port.guid, port.port);
                     self.push(EventKind::CableMoved, about, place, text, began);
                 }
                 FabricChange::LinkAppeared(a, b) => {
                     let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
                     if let Some(id) = id.filter(|id| !is_known(*id)) {
-                        let [a, b] = [a, b].map(|end| label::port(&end.node, end.port));
+                        let [a, b] = [a, b].map(|end| port_label(&end.node, end.port));
                         let (about, place) = (About::Link(id), format!("{a} – {b}"));
                         self.push(EventKind::LinkAdded, about, place, "new link discovered", began);
                     }

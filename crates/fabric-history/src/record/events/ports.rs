@@ -11,6 +11,7 @@ use crate::event::{About, EventKind, FlapCause, NewEvent, downtime_detail, flap_
 use crate::file::record_kind::RecordKind;
 use crate::model::time;
 use crate::record::events::{EventDetector, Sweep};
+use display_text::plural;
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
@@ -18,7 +19,6 @@ use ib_health::evidence::port_label;
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
 use ib_health::{LinkAssessment, Reason, Verdict, evidence};
-use ib_mad::label;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::CounterSet;
@@ -342,11 +342,11 @@ impl EventDetector {
             }
         }
         let ports_of =
-            |(node, ports): (&&str, &usize)| format!("{node} ({})", label::plural(*ports, "port"));
+            |(node, ports): (&&str, &usize)| format!("{node} ({})", plural(*ports, "port"));
         let nodes: Vec<String> = unread.iter().take(MAX_NAMED).map(ports_of).collect();
         let more = match unread.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
-            more => format!(", and {} more", label::plural(more, "node")),
+            more => format!(", and {} more", plural(more, "node")),
         };
         let text = format!("counters not read: {}{more}", nodes.join(", "));
         self.fabric_wide.update_unread(!unread.is_empty(), text, sweep);

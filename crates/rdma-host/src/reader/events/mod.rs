@@ -26,8 +26,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use ib_mad::Moment;
-use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
+use process_clock::Clock;
 
 use registry::DeviceRegistry;
 use uevent::{Change, UeventSocket};
