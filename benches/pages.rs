@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use fabric_api::address;
-use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::OwnMetrics;
 use fabric_exporter::published::Published;
 use fabric_exporter::server::WebApp;
 use fabric_observation::Observation;
@@ -121,7 +121,7 @@ fn main() {
         }
         let exposition = Published::first(vec![Arc::new(observation.clone())].into());
         let (_sender, latest) = tokio::sync::watch::channel(Arc::new(exposition));
-        let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics", None);
+        let site = WebApp::new(latest, OwnMetrics::new(Path::new("/proc")), "/metrics", None);
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let server = listener.local_addr().unwrap();
         runtime.spawn(async move { axum::serve(listener, site.router()).await });

@@ -16,9 +16,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fabric_exporter::config::options::FabricOptions;
-use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::{Profile, Selection};
-use fabric_exporter::metrics::{Format, RenderedMetrics};
+use fabric_exporter::metrics::{Format, OwnMetrics, RenderedMetrics};
 use ib_sim::scenario::{Overrides, Scenario};
 use measure::median;
 use rig::rules::Rule;
@@ -107,10 +106,10 @@ fn scrapes(hosts: u32, down: u8, up: u8, profile: Profile) -> (String, String) {
             simulated.run_for(step);
         }
         let exposition = RenderedMetrics::first(vec![simulated.observation()].into());
-        let process = Process::new(Path::new("/proc"));
+        let own = OwnMetrics::new(Path::new("/proc"));
         let selection = Selection::from(profile);
         let now = std::time::UNIX_EPOCH + rig::simulated::BEGAN + at;
-        exposition.document_at(now, &selection, Format::Text, &process).to_text().unwrap()
+        exposition.document_at(now, &selection, Format::Text, &own).to_text().unwrap()
     };
     (scrape(LENGTH), scrape(LENGTH + Duration::from_secs(SWEEPS)))
 }

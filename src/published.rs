@@ -8,7 +8,7 @@ use fabric_api::LiveState;
 use fabric_observation::SharedState;
 use tokio::sync::watch;
 
-use crate::metrics::RenderedMetrics;
+use crate::metrics::{OwnMetrics, RenderedMetrics};
 use crate::readiness::Progress;
 
 /// A state of the monitors, and all that is made from it once for all requests.
@@ -78,11 +78,17 @@ impl Published {
 pub async fn publish_each(
     mut states: watch::Receiver<SharedState>,
     published: watch::Sender<Arc<Published>>,
+    own: Arc<OwnMetrics>,
 ) {
     while states.changed().await.is_ok() {
         let state = states.borrow_and_update().clone();
         let previous = Arc::clone(&published.borrow());
-        published.send_replace(Arc::new(previous.next(state)));
+        let is_rendered = !previous.live.state.has_same_fabrics(&state);
+        let next = previous.next(state);
+        if is_rendered {
+            own.count_rendering(next.metrics.duration());
+        }
+        published.send_replace(Arc::new(next));
     }
 }
 

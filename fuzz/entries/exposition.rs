@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use fabric_api::{Filter, links};
-use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::Selection;
-use fabric_exporter::metrics::{Format, RenderedMetrics};
+use fabric_exporter::metrics::{Format, OwnMetrics, RenderedMetrics};
 use fabric_observation::SharedState;
 
 /// Renders a state in every format, and parses each as strictly as its clients do.
@@ -20,9 +19,9 @@ pub fn check(board: SharedState) {
     assert!(value["fabrics"].is_array());
     let exposition = RenderedMetrics::first(board);
     // Metrics of the process are not part of this check.
-    let process = Process::new(Path::new("/nowhere"));
+    let own = OwnMetrics::new(Path::new("/nowhere"));
     for format in [Format::Text, Format::OpenMetrics] {
-        let document = exposition.document(&Selection::default(), format, &process);
+        let document = exposition.document(&Selection::default(), format, &own);
         let text = document.to_text().unwrap();
         assert_eq!(text.len() as u64, document.plain_len());
         read(&text, format);

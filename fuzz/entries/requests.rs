@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::OwnMetrics;
 use fabric_exporter::published::{Latest, Published};
 use fabric_exporter::server::WebApp;
 use hyper::service::Service;
@@ -35,8 +35,8 @@ impl Up {
         std::fs::write(&file, history::recorded()).unwrap();
         let exposition = Arc::new(Published::first(fabric::watch(&[])));
         let (latest, seen): (_, Latest) = watch::channel(exposition);
-        let process = Process::new("/nowhere".as_ref());
-        let site = WebApp::new(seen, process, "/metrics", Some(file));
+        let own = OwnMetrics::new("/nowhere".as_ref());
+        let site = WebApp::new(seen, own, "/metrics", Some(file));
         Up {
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
             site: TowerToHyperService::new(site.router()),

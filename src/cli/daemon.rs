@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::config::{FabricSettings, HostSettings, Settings};
-use crate::metrics::process::Process;
+use crate::metrics::OwnMetrics;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
 use crate::monitor::{Monitor, replica};
 use crate::published::{Published, publish_each};
@@ -69,6 +69,7 @@ pub struct Daemon<'a> {
     /// Those of the fabrics' monitors.
     pulses: Vec<Heartbeat>,
     pub recorder: Option<Recorder>,
+    own: OwnMetrics,
     /// The sockets, once they are open.
     listeners: Vec<TcpListener>,
     /// Wakes the host's monitor to stop: it may sleep for longer than a second.
@@ -112,6 +113,7 @@ impl<'a> Daemon<'a> {
             stop,
             pulses,
             recorder,
+            own: OwnMetrics::new(&settings.procfs),
             listeners,
             host_events,
             temporary,
@@ -151,6 +153,7 @@ impl<'a> Daemon<'a> {
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
         let monitor = Monitor::new(fabric.clone(), capture, board, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
+        monitor.sweep_durations = self.own.sweeps_of(&fabric.name);
         if let Some(recorder) = &mut self.recorder {
             let (name, now) = (&*fabric.name, SystemTime::now());
             let flaps = recorder.flaps(name, now, fabric.limits.flap_days.within);
@@ -273,7 +276,7 @@ impl<'a> Daemon<'a> {
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, stop, pulses, board, host_events, .. } = self;
+        let Daemon { settings, own, stop, pulses, board, host_events, .. } = self;
         let mut seen = board.subscribe();
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
@@ -286,12 +289,11 @@ impl<'a> Daemon<'a> {
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
-        let mut process = Process::new(&settings.procfs);
-        process.web_config = security.reload_status();
-        process.refusals = Some(security.refusals());
-        process.external_url = settings.external_url.as_deref().map(Into::into);
+        let mut own = own.with_security(&security);
+        own.external_url = settings.external_url.clone().unwrap_or_default();
+        let own = Arc::new(own);
         let history = settings.history.as_ref().map(|history| history.file.clone());
-        let mut app = WebApp::new(latest, process, &settings.telemetry_path, history);
+        let mut app = WebApp::new(latest, Arc::clone(&own), &settings.telemetry_path, history);
         app.profile = settings.profile;
         app.grafana = settings.grafana_url.as_deref().map(Into::into);
         let telemetry_path = settings.telemetry_path.clone();
@@ -301,7 +303,7 @@ impl<'a> Daemon<'a> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from).max(2);
         let concurrent_builds = limits.concurrent_builds.min(processors);
         let limits = Limits { concurrent_builds, ..limits };
-        let server = Server::new(security, app.router(), limits, class);
+        let server = Server::new(security, app.router(), limits, own.web.clone(), class);
         let mut addresses = Vec::new();
         for listener in listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(&failed)?;
@@ -330,7 +332,7 @@ impl<'a> Daemon<'a> {
             if sweeps {
                 lower_priority(SERVE);
             }
-            renderer.block_on(publish_each(seen, latest_sender));
+            renderer.block_on(publish_each(seen, latest_sender, own));
         });
         spawn(Worker { thread: "render".into(), run }, ExitGuard(ended_sender))?;
         let signal = tokio::select! {

@@ -5,7 +5,7 @@ mod family_order;
 mod family_table;
 pub mod host;
 mod modules;
-pub mod process;
+mod own;
 mod rendered;
 mod requested;
 pub mod selection;
@@ -13,4 +13,5 @@ pub mod self_metrics;
 
 pub use exposition::Format;
 pub use family_order::group;
+pub use own::OwnMetrics;
 pub use rendered::RenderedMetrics;

@@ -16,7 +16,7 @@ use fabric_observation::SharedState;
 
 use super::fabric::summary::{self, Summary};
 use super::family_order::{group, position};
-use super::process::Process;
+use super::own::OwnMetrics;
 use super::requested::RequestedShards;
 use super::selection::{Group, MAX_SHARDS, Selection, Shard};
 use super::{fabric, host, self_metrics};
@@ -86,6 +86,11 @@ impl RenderedMetrics {
         RenderedMetrics { state, fabrics, host, summaries, duration, joined, shards }
     }
 
+    /// How long the fabrics took to render, or the host without fabrics.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.
     pub fn is_ready(&self, selection: &Selection) -> bool {
         let count = selection.shard.count;
@@ -95,8 +100,8 @@ impl RenderedMetrics {
     }
 
     /// The response to a scrape now.
-    pub fn document(&self, selection: &Selection, format: Format, process: &Process) -> Document {
-        self.document_at(SystemTime::now(), selection, format, process)
+    pub fn document(&self, selection: &Selection, format: Format, own: &OwnMetrics) -> Document {
+        self.document_at(SystemTime::now(), selection, format, own)
     }
 
     /// The response to a scrape at a time of day, by which the latest sweep is recent or not.
@@ -105,15 +110,16 @@ impl RenderedMetrics {
         now: SystemTime,
         selection: &Selection,
         format: Format,
-        process: &Process,
+        own: &OwnMetrics,
     ) -> Document {
         let mut fresh = Vec::new();
         if selection.has(Group::Exporter) {
             self_metrics::shards(selection.shard).write(&mut fresh, format);
             if selection.is_first() {
-                for part in self_metrics::render(&self.state, self.duration, process) {
+                for part in self_metrics::render(&self.state, &own.external_url) {
                     part.write(&mut fresh, format);
                 }
+                own.write(&self.state, self.duration, &mut fresh, format);
             }
         }
         if selection.has(Group::Fabric) && selection.is_first() {

@@ -1,33 +1,20 @@
-//! Families of the exporter itself, rendered at each scrape.
+//! Families of the exporter itself that follow from the state of its monitors, rendered at each scrape.
 
-use std::time::Duration;
-
-use exporter_web::{Refusal, Refusals, ReloadStatus};
 use exposition::{Family, Labelled, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{
-    Collector, Observation, RecorderErrorKind, RecorderMetrics, RecorderStats, SharedState,
-};
+use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::{Snapshot, change};
-use ib_mad::Class;
-use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
 use rdma_host::model::HostSnapshot;
 
 use super::fabric::names;
 use super::family_table::{families, family};
-use super::process::{Numbers, Process};
+use super::own;
 use super::selection::Shard;
-use crate::log;
 
 struct SelfState<'a> {
     fabrics: Labelled<&'a Observation>,
     host: Option<&'a HostObservation>,
-    recording: Option<&'a RecorderMetrics>,
-    render: Duration,
-    process: Option<Numbers>,
-    web_config: Option<&'a ReloadStatus>,
-    refusals: Option<&'a Refusals>,
     external_url: &'a str,
 }
 
@@ -120,76 +107,9 @@ families! {
     "fabric_exporter_ports_failed" Gauge ["fabric"]
         "Ports with at least one failed request in the latest sweep."
         => |state, out| state.each(out, |it, out| out.value(it.stats.failed_ports as u64));
-    "fabric_exporter_mads" Counter ["fabric", "class", "outcome"]
-        "MADs sent, including retries, by class and outcome. The outcomes malformed and stray count received MADs (stray: matches no outstanding request)."
-        => |state, out| state.each(out, |it, out| for class in Class::ALL {
-            for outcome in MadOutcome::ALL {
-                out.label("class", class.label()).label("outcome", outcome.label());
-                out.value(it.mads.count(class, outcome));
-            }
-        });
-    "fabric_exporter_mad_round_trip_seconds" Histogram ["fabric", "class"]
-        "Round-trip time of MADs, from request to response, by class."
-        => |state, out| state.each(out, |it, out| for class in Class::ALL {
-            let (trips, class) = (it.mads.round_trips(class), class.label());
-            out.suffix("_sum").label("class", class).float(trips.sum.as_secs_f64());
-            out.suffix("_count").label("class", class).value(trips.count());
-            let bounds = ROUND_TRIP_BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-            let mut up_to = 0;
-            for (bound, count) in bounds.zip(trips.buckets) {
-                up_to += count;
-                out.suffix("_bucket").label("class", class).label("le", &bound).value(up_to);
-            }
-        });
-    "fabric_exporter_render_duration_seconds" Gauge []
-        "Time to render and compress the metrics of the latest sweep."
-        => |state, out| out.float(state.render.as_secs_f64());
-    "fabric_exporter_history_bytes" Gauge []
-        "Size of the history file."
-        => |state, out| out.value_if_known(state.recorded().map(|it| it.bytes));
-    "fabric_exporter_history_free_bytes" Gauge []
-        "Free space on the file system of the history, as of the latest sweep."
-        => |state, out| out.value_if_known(state.recorded().and_then(|it| it.free));
-    "fabric_exporter_history_free_floor_bytes" Gauge []
-        "Free space that the recorder leaves on the file system. While less is free, nothing is recorded."
-        => |state, out| out.value_if_known(state.recorded().map(|it| it.floor));
-    "fabric_exporter_history_frames" Counter []
-        "Frames (compressed blocks of counters) written to the history, up to 4 per sweep."
-        => |state, out| out.value_if_known(state.recorded().map(|it| it.frames));
-    "fabric_exporter_history_events" Counter []
-        "Events written to the history."
-        => |state, out| out.value_if_known(state.recorded().map(|it| it.events));
-    "fabric_exporter_history_errors" Counter ["kind"]
-        "Failed writes to the history, by kind. The log has the cause."
-        => |state, out| if let Some(it) = state.recorded() { for (trouble, count) in RecorderErrorKind::ALL.into_iter().zip(it.errors) {
-            out.label("kind", trouble.label()).value(count);
-        } };
-    "fabric_exporter_history_set_aside_files" Gauge []
-        "Damaged history files that were renamed and are still in the history's directory. If there are three and a further file is damaged, recording stops until you move one of the three to another directory."
-        => |state, out| out.value_if_known(state.recorded().and_then(|it| it.set_aside));
-    "fabric_exporter_history_missed_sweeps" Counter []
-        "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."
-        => |state, out| out.value_if_known(state.recorded().map(|it| it.missed));
-    "fabric_exporter_history_write_duration_seconds" Gauge []
-        "Time to write the latest sweep to the history."
-        => |state, out| out.float_if_known(state.recorded().map(|it| it.write_duration.as_secs_f64()));
-    "fabric_exporter_web_config_last_reload_successful" Gauge []
-        "1 if the latest reload of the web config file succeeded. If 0, the previous configuration and certificate stay in use."
-        => |state, out| out.value_if_known(state.web_config.map(|it| it.succeeded().into()));
-    "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
-        "Unix time of the latest successful load of the web config file."
-        => |state, out| out.float_if_known(state.web_config.map(ReloadStatus::succeeded_at));
-    "fabric_exporter_web_refusals" Counter ["reason"]
-        "Requests, logins and connections that were refused or ended early, by reason. The log has the client's address, at most one line per minute and reason. Reasons: login_missing, login_wrong, login_busy, rate_limit, host (--web.allowed-hosts), request_limit, response_timeout, connection_limit, connection_displaced and response_displaced (closed in favor of a client with fewer), slow_client, handshake."
-        => |state, out| if let Some(it) = state.refusals { for refusal in Refusal::ALL {
-            out.label("reason", refusal.label()).value(it.count(refusal));
-        } };
     "fabric_exporter_web_info" Gauge ["external_url"]
         "Always 1. The label external_url is the value of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
         => |state, out| out.required_label("external_url", state.external_url).value(1);
-    "fabric_exporter_log_lines_dropped" Counter []
-        "Log lines that were dropped because the reader of standard error was slow or stopped, or because writing failed. Sweeps and scrapes do not wait for it."
-        => |_, out| out.value(log::dropped_lines());
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "Unix time of the latest successful read of a site file. Label file: maintenance or drained_hosts (read at each sweep; 0 while drained hosts were never read), node_name_map, m_key or vs_key (at each discovery). If a read fails, the previous content stays in use."
         => |state, out| state.each(out, |it, out| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
@@ -205,27 +125,6 @@ families! {
             out.label("version", env!("CARGO_PKG_VERSION"));
             out.required_label("revision", revision).value(1);
         };
-    "process_cpu_seconds" Counter []
-        "Total user and system CPU time spent in seconds."
-        => |state, out| out.float_if_known(state.process.map(|it| it.cpu_seconds));
-    "process_resident_memory_bytes" Gauge []
-        "Resident memory size in bytes."
-        => |state, out| out.value_if_known(state.process.map(|it| it.resident_bytes));
-    "process_virtual_memory_bytes" Gauge []
-        "Virtual memory size in bytes."
-        => |state, out| out.value_if_known(state.process.map(|it| it.virtual_bytes));
-    "process_threads" Gauge []
-        "Number of OS threads in the process."
-        => |state, out| out.value_if_known(state.process.map(|it| it.threads));
-    "process_start_time_seconds" Gauge []
-        "Start time of the process since unix epoch in seconds."
-        => |state, out| out.float_if_known(state.process.and_then(|it| it.start_seconds));
-    "process_open_fds" Gauge []
-        "Number of open file descriptors."
-        => |state, out| out.value_if_known(state.process.and_then(|it| it.open_files));
-    "process_max_fds" Gauge []
-        "Maximum number of open file descriptors."
-        => |state, out| out.value_if_known(state.process.and_then(|it| it.most_files));
 }
 
 const SHARDS: Family = family!(
@@ -235,7 +134,7 @@ const SHARDS: Family = family!(
 
 /// The families of the exporter itself.
 pub fn families() -> impl Iterator<Item = Family> {
-    [SHARDS].into_iter().chain(names(FAMILIES))
+    [SHARDS].into_iter().chain(names(FAMILIES)).chain(own::families())
 }
 
 /// The number of shards, which each shard has with its own index: so a shard that is not scraped can be found.
@@ -260,33 +159,20 @@ impl SelfState<'_> {
         self.each(out, |it, out| it.snapshot.iter().for_each(|last| write(last, out)));
     }
 
-    fn recorded(&self) -> Option<RecorderStats> {
-        self.recording.map(RecorderMetrics::get)
-    }
-
     fn host_read(&self) -> Option<&HostSnapshot> {
         self.host?.snapshot.as_ref()
     }
 }
 
-/// Renders what a scrape gets of a state snapshot, whose families took a while to render.
-pub fn render(board: &SharedState, took: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
+/// Renders what a scrape gets of a state. Users reach the exporter under the external URL, if it is set.
+pub fn render(state: &SharedState, external_url: &str) -> Vec<Part<Vec<u8>>> {
     let mut fabrics = Labelled::default();
-    for fabric in &board.fabrics {
+    for fabric in &state.fabrics {
         fabrics.push(&**fabric, |labels| {
             labels.push("fabric", &fabric.fabric);
         });
     }
-    let state = SelfState {
-        fabrics,
-        host: board.host.as_deref(),
-        recording: board.recording.as_deref(),
-        render: took,
-        process: Numbers::read(process),
-        web_config: process.web_config.as_deref(),
-        refusals: process.refusals.as_deref(),
-        external_url: process.external_url.as_deref().unwrap_or_default(),
-    };
+    let state = SelfState { fabrics, host: state.host.as_deref(), external_url };
     let mut parts = Parts::<Vec<u8>>::default();
     for (family, write) in FAMILIES {
         parts.add(family.clone(), |family| write(&state, &mut family.samples(b"")));

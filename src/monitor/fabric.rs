@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::{Duration, Instant, SystemTime};
 
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
 use super::discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
@@ -78,6 +79,8 @@ pub struct Monitor {
     fabric: Option<Arc<Fabric>>,
     evaluator: LinkEvaluator,
     replica: Option<Replica>,
+    /// Where the durations of its sweeps are counted.
+    pub sweep_durations: Histogram,
     /// Where it takes the events of this host's ports.
     pub event_sender: SyncSender<PortEvent>,
     events: Receiver<PortEvent>,
@@ -130,6 +133,7 @@ impl Monitor {
             suspicion: None,
             states_by_lid: true,
             evaluator: LinkEvaluator::new(settings.limits.clone()),
+            sweep_durations: Histogram::new([]),
             event_sender,
             events,
             has_changes: false,
@@ -453,6 +457,7 @@ impl Monitor {
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.stats.set_success(Collector::Subnet, !managers.is_empty());
         let took = swept.snapshot.ended.since(swept.snapshot.began);
+        self.sweep_durations.observe(took.as_secs_f64());
         tracing::debug!(ports = read, failed = swept.failed_ports, ?took, "sweep finished");
         let warning = "sweep took longer than its interval (logged once a day)";
         if took > self.settings.interval && self.log_limiter.is_new(warning, now) {

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
 
-use crate::metrics::process::Process;
+use crate::metrics::OwnMetrics;
 use crate::metrics::selection::{Profile, Selection};
 use crate::published::{Latest, Published};
 use exporter_web::error_response::{bad_request, error_response, require_host, unbuilt};
@@ -29,7 +29,7 @@ use fabric_pages::{HistoryQueries, PageState, Problem, QueryResult};
 #[derive(Clone, Debug)]
 pub struct WebApp {
     latest: Latest,
-    process: Process,
+    own: Arc<OwnMetrics>,
     telemetry_path: Arc<str>,
     history: HistoryQueries,
     /// What a scrape without parameters gets.
@@ -40,11 +40,16 @@ pub struct WebApp {
 
 impl WebApp {
     /// A state that serves what is published last, and the history in this file.
-    pub fn new(latest: Latest, process: Process, path: &str, history: Option<PathBuf>) -> Self {
+    pub fn new(
+        latest: Latest,
+        own: impl Into<Arc<OwnMetrics>>,
+        path: &str,
+        history: Option<PathBuf>,
+    ) -> Self {
         let history = HistoryQueries::new(history.map(Arc::from));
         let profile = Profile::default();
         let telemetry_path = path.into();
-        WebApp { latest, process, telemetry_path, history, profile, grafana: None }
+        WebApp { latest, own: own.into(), telemetry_path, history, profile, grafana: None }
     }
 
     fn published(&self) -> Arc<Published> {
@@ -131,10 +136,10 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     let format = exposition::format(text(header::ACCEPT));
     let published = app.published();
     let document = if published.metrics.is_ready(&selection) {
-        published.metrics.document(&selection, format, &app.process)
+        published.metrics.document(&selection, format, &app.own)
     } else {
         // The first scrape of a shard renders all shards: a second for 162,000 ports.
-        let render = move || published.metrics.document(&selection, format, &app.process);
+        let render = move || published.metrics.document(&selection, format, &app.own);
         match work::run(render).await {
             Ok(document) => document,
             Err(error) => return unbuilt(error),

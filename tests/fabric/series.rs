@@ -5,9 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::{Group, Profile, Selection};
-use fabric_exporter::metrics::{Format, RenderedMetrics};
+use fabric_exporter::metrics::{Format, OwnMetrics, RenderedMetrics};
 use ib_sim::scenario::{Overrides, Scenario};
 use test_rig::Simulated;
 
@@ -31,9 +30,9 @@ fn series_per_connected_port_are_as_documented() {
     // Each host has a cable, each level as many upwards, and each top switch an aggregation node.
     assert_eq!(connected, 6 * 250 + 2 * 50);
     let exposition = RenderedMetrics::first(vec![observation.clone()].into());
-    let process = Process::new(Path::new("/proc"));
+    let own = OwnMetrics::new(Path::new("/proc"));
     let series = |selection: &Selection| {
-        let text = exposition.document(selection, Format::Text, &process).to_text().unwrap();
+        let text = exposition.document(selection, Format::Text, &own).to_text().unwrap();
         text.lines().filter(|line| !line.starts_with('#')).count()
     };
     let per_port = |series: usize| series as f64 / connected as f64;

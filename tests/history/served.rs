@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use exporter_web::{Limits, Security, Server};
+use exporter_web::{Limits, Security, Server, WebMetrics};
 use fabric_exporter::history_client::HistoryClient;
-use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::OwnMetrics;
 use fabric_exporter::published::Published;
 use fabric_exporter::remote::Access;
 use fabric_exporter::server::{WebApp, request_class};
@@ -59,12 +59,16 @@ impl Served {
             let address = listener.local_addr().unwrap().to_string();
             let exposition = Arc::new(Published::first(state));
             let (_, latest) = tokio::sync::watch::channel(exposition);
-            let (process, file) = (Process::new(Path::new("/proc")), Some(file.to_owned()));
+            let (process, file) = (OwnMetrics::new(Path::new("/proc")), Some(file.to_owned()));
             let site = WebApp::new(latest, process, "/metrics", file);
             let security = Security::load(None).unwrap();
-            let server = Server::new(Arc::new(security), site.router(), limits, |path| {
-                request_class("/metrics", path)
-            });
+            let server = Server::new(
+                Arc::new(security),
+                site.router(),
+                limits,
+                WebMetrics::default(),
+                |path| request_class("/metrics", path),
+            );
             server.serve(listener);
             (address, server)
         });

@@ -21,12 +21,15 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tracing::Instrument;
 
 use super::connections::{Connections, Slot};
 use super::deadlines::{self, DeadlineBody, DeadlineStream, Deadlines};
 use super::error_response::unavailable;
 use super::limits::Limits;
+use super::metrics::WebMetrics;
 use super::refusals::{LogThrottle, Refusal, Refusals};
+use super::request_class::RequestClass;
 use super::security::Security;
 use super::tls;
 use super::turns::{TurnLimits, Turns};
@@ -43,20 +46,6 @@ const LOG_ACCEPT_EVERY: Duration = Duration::from_secs(60);
 const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
 /// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
-
-/// How a request is limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestClass {
-    /// The response is ready, or nearly so.
-    Ready,
-    /// The response is a page or a list that is built for the request; at most [`Limits::concurrent_builds`] at a time.
-    Page,
-    /// The same for programs, with permits of their own: neither waits for the other.
-    Api,
-    /// As `Api`, with a response of the size of a file: it may take longer to begin, and has a minimum rate in place of a
-    /// read deadline.
-    Download,
-}
 
 /// How much memory a response takes until it is written, if that is not the size of its body: an extension of the
 /// response.
@@ -81,6 +70,7 @@ struct Shared {
     /// For responses that are usually ready.
     late: Arc<Turns>,
     refusals: Arc<Refusals>,
+    metrics: WebMetrics,
     log: LogThrottle,
     classify: Classify,
     limits: Limits,
@@ -98,6 +88,7 @@ impl Server {
         security: Arc<Security>,
         router: Router,
         limits: Limits,
+        metrics: WebMetrics,
         classify: impl Fn(&str) -> RequestClass + Send + Sync + 'static,
     ) -> Self {
         let turns = |permits| {
@@ -112,6 +103,7 @@ impl Server {
             pages: turns(limits.concurrent_builds),
             api: turns(limits.concurrent_builds),
             late: turns(limits.concurrent_late_builds),
+            metrics,
             log: LogThrottle::default(),
             classify: Box::new(classify),
             limits,
@@ -244,17 +236,22 @@ impl Shared {
                 RequestClass::Download => Duration::MAX,
                 _ => limits.response_timeout,
             };
-            let responding = deadlines.begin_response(Instant::now(), timeout);
+            let began = Instant::now();
+            let responding = deadlines.begin_response(began, timeout);
             let deadlines = Arc::clone(deadlines);
-            async move {
+            // At level error, since a span is only there where its level is logged.
+            let span = tracing::error_span!("request", class = class.label());
+            let respond = async move {
                 let mut response = shared.respond(request, class, peer, &deadlines).await;
+                shared.metrics.count(class, response.status(), began.elapsed());
                 response
                     .headers_mut()
                     .entry(header::X_CONTENT_TYPE_OPTIONS)
                     .or_insert(HeaderValue::from_static("nosniff"));
                 shared.hold(&response, class, &deadlines);
                 Ok::<_, Infallible>(response.map(|body| DeadlineBody::new(body, responding)))
-            }
+            };
+            respond.instrument(span)
         });
         let connection = http1::Builder::new()
             // It would hold for idle connections, too: see `Deadlines`.

@@ -91,9 +91,10 @@ pub async fn run<T: Send + 'static>(
     }
     // Aborts when it is dropped: what has not begun will not begin.
     let mut thread = JoinSet::new();
+    let span = tracing::Span::current();
     thread.spawn_blocking(move || {
         let _permit = permit;
-        build()
+        span.in_scope(build)
     });
     match thread.join_next().await {
         Some(Ok(response)) => Ok(response),

@@ -11,9 +11,8 @@ use std::time::{Duration, SystemTime};
 use fabric_exporter::config::FabricSettings;
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::Selection;
-use fabric_exporter::metrics::{Format, RenderedMetrics};
+use fabric_exporter::metrics::{Format, OwnMetrics, RenderedMetrics};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
 use ib_mad::method;
@@ -255,8 +254,8 @@ impl Simulated {
     /// The same for a scrape that selects.
     pub fn scrape_of(&self, selection: &Selection, now: SystemTime) -> String {
         let exposition = RenderedMetrics::first(self.seen.borrow().clone());
-        let process = Process::new(Path::new("/proc"));
-        exposition.document_at(now, selection, Format::Text, &process).to_text().unwrap()
+        let own = OwnMetrics::new(Path::new("/proc"));
+        exposition.document_at(now, selection, Format::Text, &own).to_text().unwrap()
     }
 
     /// The simulated fabric as it is now, while its time stops.

@@ -67,9 +67,9 @@ fn state() -> SharedState {
 
 /// A state snapshot in the text format.
 pub(in crate::metrics) fn text_of(state: SharedState) -> String {
-    let process = Process::new(Path::new("/proc"));
+    let own = OwnMetrics::new(Path::new("/proc"));
     let document =
-        RenderedMetrics::first(state).document(&Selection::default(), Format::Text, &process);
+        RenderedMetrics::first(state).document(&Selection::default(), Format::Text, &own);
     String::from_utf8(collect(DocumentBody::plain(document))).unwrap()
 }
 
@@ -77,7 +77,7 @@ fn document(format: Format) -> Document {
     RenderedMetrics::first(state()).document(
         &Selection::default(),
         format,
-        &Process::new(Path::new("/proc")),
+        &OwnMetrics::new(Path::new("/proc")),
     )
 }
 
@@ -161,9 +161,9 @@ fn fabrics_share_each_header() {
     let mut state = state();
     let second = Observation { fabric: "g".into(), ..(*state.fabrics[0]).clone() };
     state.fabrics.push(Arc::new(second));
-    let process = Process::new(Path::new("/proc"));
+    let own = OwnMetrics::new(Path::new("/proc"));
     let document =
-        RenderedMetrics::first(state).document(&Selection::default(), Format::Text, &process);
+        RenderedMetrics::first(state).document(&Selection::default(), Format::Text, &own);
     let text = String::from_utf8(collect(DocumentBody::plain(document))).unwrap();
     let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
     let distinct: std::collections::HashSet<&str> = families.iter().copied().collect();
@@ -189,7 +189,7 @@ fn fabric_name_is_the_same_in_every_family() {
     for line in named {
         assert!(line.contains("fabric=\"a{} b\\\"c\""), "{line}");
     }
-    assert!(text.contains("le=\"0.00001\"}") && text.contains("le=\"+Inf\"}"));
+    assert!(text.contains("{le=\"0.00001\",") && text.contains("{le=\"+Inf\","));
     assert!(text.contains("\nfabric_exporter_render_duration_seconds "));
 }
 
@@ -197,16 +197,16 @@ fn fabric_name_is_the_same_in_every_family() {
 fn gzip_unpacks_to_the_plain_text() {
     let metrics = RenderedMetrics::first(state());
     // Without procfs nothing moves between two renderings.
-    let process = Process::new(Path::new("/nowhere"));
+    let own = OwnMetrics::new(Path::new("/nowhere"));
     let plain = collect(DocumentBody::plain(metrics.document(
         &Selection::default(),
         Format::OpenMetrics,
-        &process,
+        &own,
     )));
     let packed = collect(DocumentBody::gzip(&metrics.document(
         &Selection::default(),
         Format::OpenMetrics,
-        &process,
+        &own,
     )));
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
@@ -216,12 +216,9 @@ fn gzip_unpacks_to_the_plain_text() {
 #[test]
 fn state_without_a_sweep_has_no_ports() {
     let metrics = RenderedMetrics::first(vec![Arc::new(Observation::default())].into());
-    let process = Process::new(Path::new("/proc"));
-    let text = collect(DocumentBody::plain(metrics.document(
-        &Selection::default(),
-        Format::Text,
-        &process,
-    )));
+    let own = OwnMetrics::new(Path::new("/proc"));
+    let text =
+        collect(DocumentBody::plain(metrics.document(&Selection::default(), Format::Text, &own)));
     let text = String::from_utf8(text).unwrap();
     assert!(
         text.contains("fabric_exporter_sweeps_total{fabric=\"\"} 0")
@@ -262,8 +259,8 @@ fn many() -> SharedState {
 
 /// The samples of a selection, without the number of shards, which each shard has.
 fn samples(metrics: &RenderedMetrics, selection: &Selection) -> BTreeSet<String> {
-    let process = Process::new(Path::new("/nowhere"));
-    let text = metrics.document(selection, Format::Text, &process).to_text().unwrap();
+    let own = OwnMetrics::new(Path::new("/nowhere"));
+    let text = metrics.document(selection, Format::Text, &own).to_text().unwrap();
     let lines =
         text.lines().filter(|it| !it.starts_with(['#']) && !it.starts_with("fabric_exporter_"));
     let mut samples = BTreeSet::new();
@@ -342,7 +339,7 @@ fn groups_divide_all_families() {
 #[test]
 fn shard_says_its_index_and_the_number_of_shards() {
     let metrics = RenderedMetrics::first(state());
-    let process = Process::new(Path::new("/nowhere"));
+    let own = OwnMetrics::new(Path::new("/nowhere"));
     for (shard, expected) in [
         (None, "fabric_exporter_shards{index=\"0\"} 1"),
         (Some("0/8"), "fabric_exporter_shards{index=\"0\"} 8"),
@@ -351,7 +348,7 @@ fn shard_says_its_index_and_the_number_of_shards() {
         let pairs: Vec<_> =
             shard.map(|it| ("shard".to_owned(), it.to_owned())).into_iter().collect();
         let selection = Selection::parse(&pairs, Profile::Full).unwrap();
-        let text = metrics.document(&selection, Format::Text, &process).to_text().unwrap();
+        let text = metrics.document(&selection, Format::Text, &own).to_text().unwrap();
         assert!(text.lines().any(|line| line == expected), "{text}");
         let is_first = text.contains("fabric_exporter_build_info");
         assert_eq!(is_first, !expected.contains("index=\"5\""));

@@ -5,7 +5,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use exposition::Part;
-use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::selection::Shard;
 use fabric_exporter::metrics::{host, self_metrics};
 use fabric_exporter::monitor::host::HostReadings;
@@ -54,7 +53,7 @@ impl Exporter {
         let seen = Arc::new(std::mem::take(&mut self.seen));
         let mut parts = host::render(&seen);
         let state = SharedState { host: Some(Arc::clone(&seen)), ..SharedState::default() };
-        parts.extend(self_metrics::render(&state, Duration::ZERO, &Process::default()));
+        parts.extend(self_metrics::render(&state, ""));
         parts.push(self_metrics::shards(Shard::default()));
         drop(state);
         self.seen = Arc::into_inner(seen).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use exporter_web::{Limits, RequestClass, Security, Server};
+use exporter_web::{Limits, RequestClass, Security, Server, WebMetrics};
 use proptest::prelude::*;
 
 use crate::web_config::raw::{connect, connect_from, rest, say, status};
@@ -38,7 +38,10 @@ impl Served {
                 .route("/never", get(std::future::pending::<()>))
                 .route("/large", get(|| async { vec![b'x'; LARGE] }));
             let security = Security::load(None).unwrap();
-            let server = Server::new(Arc::new(security), router, limits, |_| RequestClass::Ready);
+            let server =
+                Server::new(Arc::new(security), router, limits, WebMetrics::default(), |_| {
+                    RequestClass::Ready
+                });
             server.serve(listener);
             (address, server)
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use exporter_web::{Limits, RequestClass, Security, Server};
+use exporter_web::{Limits, RequestClass, Security, Server, WebMetrics};
 use tokio::net::TcpSocket;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -42,7 +42,8 @@ impl Served {
         let (address, server) = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
-            let server = Server::new(Arc::clone(&security), router, limits, class);
+            let server =
+                Server::new(Arc::clone(&security), router, limits, WebMetrics::default(), class);
             server.serve(listener);
             (address, server)
         });

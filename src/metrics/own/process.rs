@@ -1,39 +1,32 @@
-//! The exporter's own process as procfs has it, and how its web config file was read.
+//! The process as procfs has it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use exporter_web::{Refusals, ReloadStatus};
+use procfs::{FromReadSI as _, KernelStats};
 
-/// Values of the process that do not change between scrapes.
-#[derive(Clone, Debug, Default)]
-pub struct Process {
+/// The process below a mount point of procfs.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
     procfs: PathBuf,
-    /// How the web config file was read last, if there is one.
-    pub web_config: Option<Arc<ReloadStatus>>,
-    /// What was refused to clients, if there is a server.
-    pub refusals: Option<Arc<Refusals>>,
-    /// The URL under which users reach the exporter, if it is set.
-    pub external_url: Option<Arc<str>>,
-    /// When the host was booted, once that was read: `stat` has a line of some 10 kB on large hosts.
-    booted: Arc<OnceLock<u64>>,
+    /// When the host was booted, in seconds since 1970, once that was read: `stat` has a line of some 10 kB on large
+    /// hosts.
+    booted: OnceLock<u64>,
 }
 
 impl Process {
     /// Reads from where procfs is mounted.
     pub fn new(procfs: &Path) -> Self {
-        Process { procfs: procfs.to_owned(), ..Process::default() }
+        Process { procfs: procfs.to_owned(), booted: OnceLock::new() }
     }
 
-    /// When the host was booted, in seconds since 1970, as `stat` has it below where procfs is mounted.
     fn booted(&self) -> Option<u64> {
         if let Some(booted) = self.booted.get() {
             return Some(*booted);
         }
-        let stat = std::fs::read_to_string(self.procfs.join("stat")).ok()?;
-        let booted =
-            stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
-        Some(*self.booted.get_or_init(|| booted))
+        let info = procfs::current_system_info();
+        let stat = KernelStats::from_file(self.procfs.join("stat"), info).ok()?;
+        Some(*self.booted.get_or_init(|| stat.btime))
     }
 }
 
@@ -101,7 +94,10 @@ mod tests {
         let numbers = Numbers::read(&process).unwrap();
         assert_eq!(numbers.start_seconds, None);
         assert!(numbers.threads > 0 && numbers.most_files.is_some());
-        let stat = "cpu  1 2 3 4\nintr 5 6\nbtime 1000000000\nprocesses 7\n";
+        let stat = std::fs::read_to_string("/proc/stat").unwrap();
+        let booted = |line: &str| line.starts_with("btime ");
+        let lines = stat.lines().map(|line| if booted(line) { "btime 1000000000" } else { line });
+        let stat: String = lines.map(|line| format!("{line}\n")).collect();
         std::fs::write(procfs.path().join("stat"), stat).unwrap();
         let real = Numbers::read(&Process::new(Path::new("/proc"))).unwrap();
         let after = |numbers: Numbers, boot: u64| numbers.start_seconds.unwrap() - boot as f64;
