@@ -61,11 +61,12 @@ demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand neede
 test: deps ## install what is missing and run every test
 	scripts/run-tests $(LOCKED) --workspace
 
-lint: ## formatting, clippy, documentation
+lint: ## formatting, directions of imports, clippy, documentation
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
 		|| rustup component add rustfmt clippy
 	cargo fmt --check
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
+	cargo run $(LOCKED) --quiet -p source-check
 	cargo clippy $(LOCKED) --workspace --all-targets --test packages -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
 	@# As built with optimization: rustc then evaluates some constants in another order (E0391), unless it is incremental.
