@@ -9,7 +9,7 @@ use ib_health::congestion::Role;
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::{PortStatus, physical, state};
+use ib_mad::port_state::PortStatus;
 use ib_mad::register::{self, monitor, text};
 use ib_mad::{Counter, Guid, Reading, device};
 
@@ -301,8 +301,8 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
     Port {
         name: name(view, index),
         up: snapshot.is_up(known.node),
-        state: status.map(|status| state::name(status.state).into()),
-        physical_state: status.map(|status| physical::name(status.physical_state).into()),
+        state: status.map(|status| status.state.name().into()),
+        physical_state: status.map(|status| status.physical_state.name().into()),
         speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
         width: status.and_then(|status| status.width).map(|width| width.label().into()),
         rate: status.and_then(PortStatus::rate),

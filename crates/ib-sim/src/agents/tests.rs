@@ -16,7 +16,7 @@ use ib_mad::m_key::MKey;
 use ib_mad::pma;
 use ib_mad::pma::PortSamplesControl;
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
@@ -469,7 +469,7 @@ fn port_info_has_state_and_lids() {
     let lid = |simulation: &Simulation, label| simulation.port(find(simulation.net(), label)).lid;
     // A switch's port 0; 0 on an adapter is the port of the request.
     let own = read(&simulation, "leaf-0-0[3]", 0);
-    assert_eq!((own.state, own.physical_state), (state::ACTIVE, physical::LINK_UP));
+    assert_eq!((own.state, own.physical_state), (PortState::Active, PhysicalState::LinkUp));
     assert_eq!(
         (own.lid, own.sm_lid),
         (lid(&simulation, "leaf-0-0[0]"), lid(&simulation, "host-1[1]"))
@@ -478,12 +478,12 @@ fn port_info_has_state_and_lids() {
     for number in [0, 1] {
         let info = read(&simulation, "host-0[1]", number);
         assert_eq!(info.lid, lid(&simulation, "host-0[1]"));
-        assert_eq!((info.state, info.width_active), (state::ACTIVE, Width::X4.code()));
+        assert_eq!((info.state, info.width_active), (PortState::Active, Width::X4.code()));
     }
     let outer = read(&simulation, "leaf-0-0[0]", 1);
-    assert_eq!((outer.state, outer.lid.0, outer.sm_lid.0), (state::ACTIVE, 0, 0));
+    assert_eq!((outer.state, outer.lid.0, outer.sm_lid.0), (PortState::Active, 0, 0));
     let free = read(&simulation, "leaf-0-0[0]", 6);
-    assert_eq!((free.state, free.physical_state), (state::DOWN, physical::POLLING));
+    assert_eq!((free.state, free.physical_state), (PortState::Down, PhysicalState::Polling));
     // The port of the subnet manager has IsSM.
     let manages = |info: PortInfo| info.capabilities & capability::IS_SM != 0;
     assert!(
@@ -502,7 +502,7 @@ fn port_info_has_state_and_lids() {
     for up in [false, true] {
         simulation.apply(at(5), Action::SetSignal { port, up });
     }
-    assert_eq!(read(&simulation, "leaf-0-0[0]", 1).state, state::INIT);
+    assert_eq!(read(&simulation, "leaf-0-0[0]", 1).state, PortState::Init);
     let change = |simulation: &Simulation| {
         SwitchInfo::decode(&get(simulation, "leaf-0-0[0]", smp::switch_info())).port_state_change
     };
@@ -510,7 +510,7 @@ fn port_info_has_state_and_lids() {
     simulation.advance(at(6));
     assert_eq!(
         (read(&simulation, "leaf-0-0[0]", 1).state, change(&simulation)),
-        (state::ACTIVE, false)
+        (PortState::Active, false)
     );
 }
 

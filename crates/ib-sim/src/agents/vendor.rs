@@ -3,7 +3,7 @@
 
 use ib_mad::class_port_info::ClassPortInfo;
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::rate::Speed;
 use ib_mad::register::{
     ACCESS_REGISTER, BINS, FanLimits, FanSpeed, Fans, FecHistogram, LANES, Module,
@@ -144,8 +144,8 @@ fn register(
             let port = simulation.port(port(number)?);
             // No signal from the remote side, or no module.
             let code = match (port.state, port.cable) {
-                (state::DOWN, Some(_)) => 57,
-                (state::DOWN, None) => 1024,
+                (PortState::Down, Some(_)) => 57,
+                (PortState::Down, None) => 1024,
                 _ => 0,
             };
             Troubleshooting { code }.encode(response);
