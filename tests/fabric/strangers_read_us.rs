@@ -405,10 +405,11 @@ fn tshark_decodes_what_we_encode() {
             modifier: 1,
             port_select: 1,
             clear: None,
+            is_optional: false,
             m_key: MKey::NONE,
             register: None,
         };
-        Mad::request(&query, subnet.then_some(&route), 1).response()
+        query.request(subnet.then_some(&route), 1).response()
     };
     let mut mads = Vec::new();
     for seed in 0..20 {

@@ -1,8 +1,8 @@
 //! Declarative attribute layouts: one list of fields per attribute generates the struct, the decoder and
 //! the encoder, so the exporter and the simulator agree on every offset.
 
-use super::{DATA, LEN, Mad};
 use crate::ids::{Guid, Lid};
+use crate::mad::{DATA, LEN, Mad};
 use crate::port_state::{PhysicalState, PortState};
 
 /// Location of a field in a MAD.
@@ -202,13 +202,13 @@ macro_rules! attribute {
 
             /// Decodes the attribute of a response.
             #[inline]
-            pub fn decode(mad: &$crate::Mad) -> Self {
+            pub fn decode(mad: &$crate::mad::Mad) -> Self {
                 use $crate::layout::{Field, checked};
                 $name { $($field: Field::read(mad, const { checked::<$type>($bits) }),)+ }
             }
 
             /// Encodes the attribute: its own fields, and no other bits.
-            pub fn encode(&self, mad: &mut $crate::Mad) {
+            pub fn encode(&self, mad: &mut $crate::mad::Mad) {
                 use $crate::layout::{Field, checked};
                 $(Field::write(self.$field, mad, const { checked::<$type>($bits) });)+
             }

@@ -1,10 +1,10 @@
 //! PortInfo: state, width and speed of a port (IBTA 1.4, table 155, and the XDR fields).
 
-use super::layout::{attribute, bits, byte, bytes, high, low};
+use crate::ids::{Lid, PortNumber};
+use crate::layout::{attribute, bits, byte, bytes, high, low};
 use crate::node::PortRole;
 use crate::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use crate::rate::{Speed, SpeedSet, Width};
-use crate::{Lid, PortNumber};
 
 attribute! {
     /// PortInfo, in wire codes.
@@ -237,9 +237,9 @@ impl PortInfo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::smp::tests::response;
     use super::*;
-    use crate::{DATA, LEN, Mad};
+    use crate::mad::{DATA, LEN, Mad};
+    use crate::testing::response;
 
     #[test]
     fn port_info_field_by_field() {
