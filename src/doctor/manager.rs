@@ -12,7 +12,7 @@ use crate::monitor::{keys_in, names_in};
 use fabric_observation::SiteFileKind;
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
 use ib_fabric::names::Naming;
-use ib_mad::port_state::{PortStatus, physical, state};
+use ib_mad::port_state::{PhysicalState, PortState, PortStatus};
 use ib_mad::rate::Width;
 use ib_mad::smp::SmState;
 use ib_umad::client::{MadClient, SendConfig};
@@ -47,12 +47,14 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
 fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let what = port_name(device, port);
     match port.state? {
-        state::ACTIVE | state::ACTIVE_DEFER => {
+        PortState::Active | PortState::ActiveDefer => {
             let lid = |lid: Option<_>| lid.map_or("unknown".into(), |lid| format!("{lid}"));
             let found = format!("LID {}, SM LID {}", lid(port.lid), lid(port.sm_lid));
             Some(ok(SubnetManager, what, found))
         }
-        state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
+        PortState::Init
+            if port.physical_state.is_none_or(|state| state == PhysicalState::LinkUp) =>
+        {
             let (daemon, kind) = match &*device.info.driver {
                 "hfi1" => (OPAFM, "Omni-Path"),
                 _ => (OPENSM, "InfiniBand"),

@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::config::FabricSettings;
 use ib_mad::p_key::PKey;
-use ib_mad::port_state::physical;
+use ib_mad::port_state::PhysicalState;
 use ib_umad::umad::UmadPort;
 use rdma_host::model::{Device, Port};
 
@@ -193,7 +193,8 @@ fn chosen_for<'a>(host: &'a CheckedHost, fabric: &FabricSettings) -> Option<(&'a
             && fabric.port.is_none_or(|number| number == port.number)
     };
     let named = || host.fabric_ports().filter(is_named);
-    let has_link = |(_, port): &(&Device, &Port)| port.physical_state == Some(physical::LINK_UP);
+    let has_link =
+        |(_, port): &(&Device, &Port)| port.physical_state == Some(PhysicalState::LinkUp);
     let (device, port) = named().find(has_link).or_else(|| named().next())?;
     Some((&device.name, port.number, wanted))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ib_mad::Guid;
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use rdma_host::model::{Device, DeviceInfo, IpoibMode, Netdev, Port, PortKind};
 
 use super::Subject::{Firmware, Ipoib, Ports};
@@ -56,7 +56,7 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
 }
 
 fn is_up(port: &Port) -> bool {
-    matches!(port.state, Some(state::ACTIVE | state::ACTIVE_DEFER))
+    matches!(port.state, Some(PortState::Active | PortState::ActiveDefer))
 }
 
 fn rate(port: &Port) -> String {
@@ -76,8 +76,8 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Finding {
             .expected("a port state")
             .fix(format!("cat /sys/class/infiniband/{}/ports/{}/state", device.name, port.number));
     };
-    let physical = port.physical_state.map_or("unknown", physical::name);
-    let how = format!("{layer}, {}, physical state {physical}", state::name(state));
+    let physical = port.physical_state.map_or("unknown", PhysicalState::name);
+    let how = format!("{layer}, {}, physical state {physical}", state.name());
     if let Some(finding) = check_without_cable(host, device, port, &how) {
         return finding;
     }
@@ -86,10 +86,10 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Finding {
     }
     let (found, expected, fix) = match state {
         // The subnet manager has its own finding.
-        state::INIT => {
+        PortState::Init => {
             ("no subnet manager has configured it", "Active", "fix \"subnet manager\" below")
         }
-        state::ARMED => (
+        PortState::Armed => (
             "the subnet manager has not activated it yet",
             "Active",
             "run doctor again in a minute; if it persists, read the subnet manager's log",
@@ -154,8 +154,8 @@ fn check_virtual(
     how: &str,
 ) -> Option<Finding> {
     let is_function = port.kind == PortKind::VirtualFunction;
-    let is_down = port.state == Some(state::DOWN);
-    let has_link = port.physical_state == Some(physical::LINK_UP);
+    let is_down = port.state == Some(PortState::Down);
+    let has_link = port.physical_state == Some(PhysicalState::LinkUp);
     let why = if is_function && is_infiniband(port) && device.info.guid == Some(Guid(0)) {
         (
             "virtual function without a GUID",
@@ -168,7 +168,7 @@ fn check_virtual(
             "Active, if the virtual function is used",
             "on the hypervisor: ip link set <interface of the adapter> vf <N> state auto",
         )
-    } else if is_function && port.state == Some(state::INIT) {
+    } else if is_function && port.state == Some(PortState::Init) {
         (
             "the subnet manager has not configured the virtual port",
             "Active, if the virtual function is used",
@@ -216,13 +216,13 @@ fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Fi
             .expected("interface up, if the port is used")
             .fix(format!("ip link set {} up", netdev.name));
     }
-    if port.physical_state == Some(physical::DISABLED) && is_infiniband(port) {
+    if port.physical_state == Some(PhysicalState::Disabled) && is_infiniband(port) {
         let (device, number) = (&device.name, port.number);
         return warn(Ports, what, format!("{how}: port was disabled by an administrator"))
             .expected(expected)
             .fix(format!("ibportstate -C {device} -P {number} -D 0 {number} enable"));
     }
-    let why = if port.physical_state == Some(physical::POLLING) {
+    let why = if port.physical_state == Some(PhysicalState::Polling) {
         "no signal from the other end"
     } else {
         "no link"
@@ -415,7 +415,12 @@ mod tests {
     use rdma_host::testing;
 
     /// An adapter that is Active, and a device of some kind whose port has a state.
-    fn host(kind: PortKind, port_state: u8, physical_state: u8, layer: &str) -> CheckedHost {
+    fn host(
+        kind: PortKind,
+        port_state: PortState,
+        physical_state: PhysicalState,
+        layer: &str,
+    ) -> CheckedHost {
         let device = |name, kind, state, physical_state, layer: &str| {
             let mut port = testing::port(1);
             (port.kind, port.state, port.physical_state) =
@@ -425,8 +430,13 @@ mod tests {
             device.kind = kind;
             device
         };
-        let adapter =
-            device("mlx5_0", PortKind::Physical, state::ACTIVE, physical::LINK_UP, "InfiniBand");
+        let adapter = device(
+            "mlx5_0",
+            PortKind::Physical,
+            PortState::Active,
+            PhysicalState::LinkUp,
+            "InfiniBand",
+        );
         let other = device("mlx5_9", kind, port_state, physical_state, layer);
         CheckedHost::with(vec![adapter, other])
     }
@@ -434,10 +444,10 @@ mod tests {
     #[test]
     fn ports_without_a_cable_get_no_advice_about_one() {
         let states = [
-            (state::DOWN, physical::POLLING),
-            (state::DOWN, physical::DISABLED),
-            (state::DOWN, physical::LINK_UP),
-            (state::INIT, physical::LINK_UP),
+            (PortState::Down, PhysicalState::Polling),
+            (PortState::Down, PhysicalState::Disabled),
+            (PortState::Down, PhysicalState::LinkUp),
+            (PortState::Init, PhysicalState::LinkUp),
         ];
         for kind in PortKind::ALL.into_iter().filter(|kind| !kind.has_cable()) {
             for (port_state, physical_state) in states {
@@ -460,8 +470,9 @@ mod tests {
 
     #[test]
     fn bridge_to_nvswitches_may_be_excluded() {
-        for port_state in [state::ACTIVE, state::INIT, state::DOWN] {
-            let host = host(PortKind::NvlinkBridge, port_state, physical::LINK_UP, "InfiniBand");
+        for port_state in [PortState::Active, PortState::Init, PortState::Down] {
+            let host =
+                host(PortKind::NvlinkBridge, port_state, PhysicalState::LinkUp, "InfiniBand");
             let findings = check(&host);
             let finding = findings.last().unwrap();
             assert_eq!(finding.level, Level::Note);
@@ -470,7 +481,8 @@ mod tests {
             assert!(finding.fix.as_ref().unwrap().contains("--host.device-exclude='mlx5_9'"));
         }
         // It works: nothing to say.
-        let host = host(PortKind::Restricted, state::ACTIVE, physical::LINK_UP, "InfiniBand");
+        let host =
+            host(PortKind::Restricted, PortState::Active, PhysicalState::LinkUp, "InfiniBand");
         assert_eq!(check(&host).last().unwrap().level, Level::Ok);
     }
 }

@@ -13,7 +13,6 @@ use ib_fabric::collect::sweep::SweepResult;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{End, Presence};
 use ib_fabric::{Fabric, Snapshot};
-use ib_mad::port_state::state;
 use ib_mad::reading::Raw;
 use ib_mad::{Guid, Moment};
 
@@ -190,7 +189,7 @@ fn returned_ports(snapshot: &Snapshot<Raw>) -> impl Iterator<Item = End> {
     let ports = fabric.port_indexes().filter(|&port| {
         let is_active = matches!(
             &snapshot.statuses[port.0 as usize],
-            PortRead::Ok(status) if status.link_up() && status.state >= state::ACTIVE
+            PortRead::Ok(status) if status.link_up() && status.state.is_active()
         );
         is_active && fabric.port(port).peer.is_some_and(|peer| !peer.connected)
     });

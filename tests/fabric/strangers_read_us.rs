@@ -236,8 +236,8 @@ fn port_info(mad: &Mad) -> Vec<(&'static str, u64)> {
         ("portinfo.linkwidthsupported", info.width_supported.into()),
         ("portinfo.linkwidthactive", info.width_active.into()),
         ("portinfo.linkspeedsupported", info.speed_supported.into()),
-        ("portinfo.portstate", info.state.into()),
-        ("portinfo.portphysicalstate", info.physical_state.into()),
+        ("portinfo.portstate", info.state.code().into()),
+        ("portinfo.portphysicalstate", info.physical_state.code().into()),
         ("portinfo.linkdowndefaultstate", info.link_down_default_state.into()),
         ("portinfo.m_keyprotectbits", info.m_key_protect.into()),
         ("portinfo.lmc", info.lmc.into()),
@@ -405,10 +405,11 @@ fn tshark_decodes_what_we_encode() {
             modifier: 1,
             port_select: 1,
             clear: None,
+            is_optional: false,
             m_key: MKey::NONE,
             register: None,
         };
-        Mad::request(&query, subnet.then_some(&route), 1).response()
+        query.request(subnet.then_some(&route), 1).response()
     };
     let mut mads = Vec::new();
     for seed in 0..20 {

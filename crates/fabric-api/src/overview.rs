@@ -12,7 +12,8 @@ use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
-use ib_mad::{Guid, device, port_state, register};
+use ib_mad::port_state::PortState;
+use ib_mad::{Guid, device, register};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Netdev as HostNetdev, Port as HostPort, Sensor};
 
@@ -262,8 +263,8 @@ fn device_port(
         port: port.number,
         link_layer: port.link_layer.clone(),
         kind: port.kind.label().into(),
-        state: port.state.map_or("unknown", port_state::state::name).into(),
-        physical_state: port.physical_state.map(|state| port_state::physical::name(state).into()),
+        state: port.state.map_or("unknown", PortState::name).into(),
+        physical_state: port.physical_state.map(|state| state.name().into()),
         rate: port.rate,
         lid: port.lid.map(|lid| lid.0),
         saturated: counters.map(|it| names(it.saturated)).unwrap_or_default(),

@@ -5,7 +5,7 @@ use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::Role;
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
-use ib_mad::port_state::{PortStatus, physical, state};
+use ib_mad::port_state::PortStatus;
 use ib_mad::register::{self};
 use ib_mad::{Counter, Reading};
 
@@ -62,8 +62,8 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
     Port {
         name: view.port_name(index),
         up: snapshot.is_up(known.node),
-        state: status.map(|status| state::name(status.state).into()),
-        physical_state: status.map(|status| physical::name(status.physical_state).into()),
+        state: status.map(|status| status.state.name().into()),
+        physical_state: status.map(|status| status.physical_state.name().into()),
         speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
         width: status.and_then(|status| status.width).map(|width| width.label().into()),
         rate: status.and_then(PortStatus::rate),

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use ib_mad::fec::Fec;
 use ib_mad::node::NodeKind;
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::register::Module;
 use ib_mad::vendor::GeneralInfo;
@@ -46,8 +47,8 @@ pub struct NodeRecord {
 pub struct PortRecord {
     pub guid: Option<Guid>,
     pub lid: Option<u16>,
-    pub state: Option<u8>,
-    pub physical_state: Option<u8>,
+    pub state: Option<PortState>,
+    pub physical_state: Option<PhysicalState>,
     pub width: Option<Width>,
     pub speed: Option<Speed>,
     pub widths_supported: u8,

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use ib_mad::node::NodeKind;
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::Width;
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, PortNumber};
@@ -170,8 +171,11 @@ fn port(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let record = PortRecord {
         guid: text::guid(row.cell(&["portguid"])),
         lid: text::lid(row.cell(&["lid"])),
-        state: row.small("portstate").filter(|it| *it > 0),
-        physical_state: row.small("portphystate").filter(|it| *it > 0),
+        state: row.small("portstate").filter(|code| *code > 0).map(PortState::from_code),
+        physical_state: row
+            .small("portphystate")
+            .filter(|code| *code > 0)
+            .map(PhysicalState::from_code),
         width: row.small("linkwidthactv").and_then(Width::from_code),
         speed: speeds("linkspeedactv").fastest(),
         widths_supported: row.small("linkwidthsup").unwrap_or(0),

@@ -1,7 +1,7 @@
 //! The output of iblinkinfo, ibqueryerrors and perfquery.
 
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::{Guid, PortNumber};
 
 use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
@@ -68,7 +68,7 @@ fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
         node.description = text::description(name);
         node.port_count = node.port_count.max(number);
     }
-    let is_down = record.state == Some(state::DOWN);
+    let is_down = record.state == Some(PortState::Down);
     found.port(key).merge(PortRecord { lid: near.lid, ..record.clone() });
     // The parentheses behind the name of the far end are hints.
     let far = link_end(far.rsplit_once(" (").map_or(far, |(far, _)| far));

@@ -8,7 +8,7 @@ use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
-use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
+use ib_mad::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use ib_mad::reading::Raw;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
 use ib_mad::{Guid, Lid, Moment, Reading};
@@ -98,8 +98,9 @@ fn identity(guid: Guid, record: &NodeRecord) -> NodeIdentity {
 
 /// The state of a port. A cable is listed if its link is up; without one, only what the file says is known.
 fn status(node: &NodeRecord, port: &PortRecord, has_link: bool) -> Option<PortStatus> {
-    let state = port.state.or(has_link.then_some(state::ACTIVE))?;
-    let usual = if state == state::DOWN { physical::POLLING } else { physical::LINK_UP };
+    let state = port.state.or(has_link.then_some(PortState::Active))?;
+    let usual =
+        if state == PortState::Down { PhysicalState::Polling } else { PhysicalState::LinkUp };
     // A physical state without a state says nothing of the link.
     let physical_state = port.physical_state.filter(|_| port.state.is_some()).unwrap_or(usual);
     Some(PortStatus {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use ib_mad::Guid;
 use ib_mad::fec::Fec;
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 
 /// A text in parts: before the first `open`, between it and the last `close`, and after that.
@@ -92,23 +92,23 @@ pub fn packed_speeds(value: u64) -> SpeedSet {
 }
 
 /// The state of a port: `ACT`, `Active`, `4`.
-pub fn port_state(text: &str) -> Option<u8> {
+pub fn port_state(text: &str) -> Option<PortState> {
     match text.trim().to_ascii_lowercase().as_str() {
-        "act" | "active" => Some(state::ACTIVE),
-        "armed" | "arm" => Some(state::ARMED),
-        "ini" | "init" | "initialize" => Some(state::INIT),
-        "down" | "dow" => Some(state::DOWN),
+        "act" | "active" => Some(PortState::Active),
+        "armed" | "arm" => Some(PortState::Armed),
+        "ini" | "init" | "initialize" => Some(PortState::Init),
+        "down" | "dow" => Some(PortState::Down),
         _ => None,
     }
 }
 
 /// The physical state of a port: `LINK UP`, `LinkUp`, `POLL`.
-pub fn physical_state(text: &str) -> Option<u8> {
+pub fn physical_state(text: &str) -> Option<PhysicalState> {
     match text.trim().replace([' ', '_'], "").to_ascii_lowercase().as_str() {
-        "linkup" => Some(physical::LINK_UP),
-        "poll" | "polling" => Some(physical::POLLING),
-        "disable" | "disabled" => Some(physical::DISABLED),
-        "sleep" => Some(physical::SLEEP),
+        "linkup" => Some(PhysicalState::LinkUp),
+        "poll" | "polling" => Some(PhysicalState::Polling),
+        "disable" | "disabled" => Some(PhysicalState::Disabled),
+        "sleep" => Some(PhysicalState::Sleep),
         _ => None,
     }
 }
@@ -204,7 +204,7 @@ mod tests {
             (fec("14"), fec("0x04"), fec("N/A")),
             (Some(Fec::Rs271Plr), Some(Fec::ReedSolomon2), None)
         );
-        assert_eq!(physical_state("LINK UP"), Some(physical::LINK_UP));
+        assert_eq!(physical_state("LINK UP"), Some(PhysicalState::LinkUp));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fabric_api::model::{Device, DevicePort, Flow, Host, MissingDevice, Module, N
 use fabric_api::overview::overview;
 use fabric_history::local_clock::LocalClock;
 use fabric_observation::host::{HostObservation, HostPortTotals};
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::{Counter, PortNumber};
 use rdma_host::model::{Port, PortKind};
 
@@ -198,7 +198,7 @@ fn port_state(port: &DevicePort) -> Markup {
 
 /// The physical state after the state.
 fn physical(port: &DevicePort) -> Markup {
-    let is_made_up = port.link_layer == "Ethernet" && has_state(port, state::DOWN);
+    let is_made_up = port.link_layer == "Ethernet" && has_state(port, PortState::Down);
     html! { @if let Some(physical) = &port.physical_state { span .quiet { ", "
         @if is_made_up {
             abbr title="Ethernet drivers report Disabled for each port that is down." { (physical) }
@@ -206,18 +206,18 @@ fn physical(port: &DevicePort) -> Markup {
     } } }
 }
 
-fn has_state(port: &DevicePort, state: u8) -> bool {
-    port.state == state::name(state)
+fn has_state(port: &DevicePort, state: PortState) -> bool {
+    port.state == state.name()
 }
 
 /// The rate of a port that has a link: without one, the files have that of a link that is not trained.
 fn rate(port: &DevicePort) -> Option<u64> {
-    port.rate.filter(|_| !has_state(port, state::DOWN))
+    port.rate.filter(|_| !has_state(port, PortState::Down))
 }
 
 /// The LID of a port that a subnet manager has configured: until then, the files have its last one.
 fn lid(port: &DevicePort) -> Option<u16> {
-    port.lid.filter(|_| !has_state(port, state::DOWN) && !has_state(port, state::INIT))
+    port.lid.filter(|_| !has_state(port, PortState::Down) && !has_state(port, PortState::Init))
 }
 
 /// An interface, its bond, and why it does not work.
@@ -249,7 +249,7 @@ pub(super) fn devices(host: &Host) -> Markup {
                     @if !device.readable { ": " strong { "not readable" } }
                     @for port in &device.ports { span .whole {
                         " port " (port.port) " " (port_state(port))
-                        @if has_state(port, state::DOWN) { (physical(port)) }
+                        @if has_state(port, PortState::Down) { (physical(port)) }
                         @if let Some(bytes) = rate(port) { " " (link_rate(bytes)) }
                     } }
                 } }

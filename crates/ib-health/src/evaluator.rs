@@ -10,7 +10,7 @@ use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::PortEvent;
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::PhysicalState;
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Guid, Moment};
 
@@ -407,7 +407,8 @@ impl LinkEvaluator {
                 port: &self.ports[port.0 as usize],
                 role: assessment.ports[port.0 as usize].role,
                 away: !snapshot.is_up(fabric.port(port).node),
-                disabled: statuses[nth].is_some_and(|it| it.physical_state == physical::DISABLED),
+                disabled: statuses[nth]
+                    .is_some_and(|it| it.physical_state == PhysicalState::Disabled),
                 uncounted: fabric.node_of(port).identity.kind == NodeKind::AggregationNode,
             }
         };
@@ -503,7 +504,7 @@ fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
     let is_read = |port: &PortIndex| matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_));
     let active = |port: PortIndex| {
         let status = snapshot.status(port)?;
-        Some(status.link_up() && status.state >= state::ACTIVE)
+        Some(status.link_up() && status.state.is_active())
     };
     let read = [a, b].into_iter().filter(is_read).filter_map(active);
     match read.reduce(|one, other| one && other) {

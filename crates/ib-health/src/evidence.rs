@@ -7,7 +7,7 @@ use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::ids;
 use ib_mad::node::PortRole;
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::register::Module;
 use ib_mad::{Counter, Moment};
 
@@ -66,7 +66,7 @@ pub fn describe(
             (!is_up).then(|| format!("{} {why}", node.name))
         }),
         Reason::Disabled => evidence.each_named(|port| {
-            let is_off = snapshot.status(port)?.physical_state == physical::DISABLED;
+            let is_off = snapshot.status(port)?.physical_state == PhysicalState::Disabled;
             is_off.then(|| "is disabled".into())
         }),
         Reason::Internal => evidence.each_named(|port| match snapshot.fabric.port(port).role? {
@@ -276,9 +276,9 @@ impl<'a> Evidence<'a> {
         }
         let known = |port| Some((port, self.snapshot.status(port)?.state));
         let states: Vec<_> = self.ends().filter_map(known).collect();
-        let is_active = |(_, it): &(PortIndex, u8)| *it == state::ACTIVE;
+        let is_active = |(_, it): &(PortIndex, PortState)| *it == PortState::Active;
         let text =
-            |(port, it): &(PortIndex, u8)| format!("{} {}", self.name(*port), state::name(*it));
+            |(port, it): &(PortIndex, PortState)| format!("{} {}", self.name(*port), it.name());
         let texts = states.iter().map(text).collect::<Vec<_>>().join(", ");
         // The link went down or came up between the readings of its ends.
         let is_mixed = states.iter().any(is_active);

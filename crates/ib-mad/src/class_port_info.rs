@@ -1,10 +1,10 @@
 //! ClassPortInfo: capabilities of a management agent, and its redirect (IBTA 1.4, table 119).
 
-use super::Mad;
-use super::layout::{attribute, bits, byte, bytes, high};
-use super::p_key::PKey;
-use crate::Lid;
 use crate::counter::Needs;
+use crate::ids::Lid;
+use crate::layout::{attribute, bits, byte, bytes, high};
+use crate::mad::Mad;
+use crate::p_key::PKey;
 
 attribute! {
     /// ClassPortInfo with the capability bits of the performance management agent. Every class but subnet
@@ -130,7 +130,7 @@ impl Redirect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LEN;
+    use crate::mad::LEN;
 
     #[test]
     fn capabilities_by_device_generation() {

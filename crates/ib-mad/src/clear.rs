@@ -1,11 +1,10 @@
 //! Clearing counters of a port: the only Set that the program sends, and only if the operator enables it.
-//! A [`Query`] can express no other Set than counters of one port to zero.
+//! A [`Query`](crate::Query) can express no other Set than counters of one port to zero.
 
-use super::layout::{attribute, byte, bytes};
-use super::{Mad, Query};
-use crate::counter::{Attribute, CounterField, CounterKind};
+use crate::counter::{Attribute, Counter, CounterField, CounterKind};
 use crate::fec::PortExtendedSpeedsCounters;
-use crate::{Counter, PortNumber, pma};
+use crate::layout::{attribute, byte, bytes};
+use crate::mad::Mad;
 
 attribute! {
     /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5).
@@ -77,17 +76,6 @@ impl Clear {
     }
 }
 
-/// Clears counters of one port, and no others.
-pub fn clear(port: PortNumber, counters: CounterSelect) -> Query {
-    Query { clear: Some(Clear::Counters(counters)), ..pma::counters(Attribute::PortCounters, port) }
-}
-
-/// Clears all error correction counters of one port.
-pub fn clear_fec_counters(port: PortNumber) -> Query {
-    let attribute = Attribute::PortExtendedSpeedsCounters;
-    Query { clear: Some(Clear::FecCounters), ..pma::counters(attribute, port) }
-}
-
 /// Whether a counter may be cleared in this field. Not traffic counters, which fill 32 bits in seconds, nor
 /// error details, which are separate attributes.
 pub fn is_clearable(counter: Counter, field: CounterField) -> bool {
@@ -100,7 +88,8 @@ pub fn is_clearable(counter: Counter, field: CounterField) -> bool {
 mod tests {
     use super::*;
     use crate::counter::TABLE;
-    use crate::{DATA, Mad, method};
+    use crate::mad::{DATA, method};
+    use crate::pma;
 
     #[test]
     fn clear_selects_counters_and_writes_zeros() {
@@ -110,7 +99,7 @@ mod tests {
             Counter::XmitWait,
             Counter::RcvLoopingErrors,
         ]);
-        let mad = Mad::request(&clear(36, select), None, 7);
+        let mad = pma::clear_counters(36, select).request(None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
         assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x12, 36, 7));
         assert_eq!(mad.data()[2..4], [0x08, 0x04]);
@@ -123,7 +112,7 @@ mod tests {
 
     #[test]
     fn clear_of_fec_counters_selects_all() {
-        let mad = Mad::request(&clear_fec_counters(36), None, 7);
+        let mad = pma::clear_fec_counters(36).request(None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
         assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x1f, 36, 7));
         assert_eq!(mad.be(DATA + 8, 8), u64::MAX);
@@ -144,6 +133,6 @@ mod tests {
     #[test]
     fn counter_query_is_a_get() {
         let query = pma::counters(Attribute::PortCounters, 3);
-        assert_eq!(Mad::request(&query, None, 1).method(), method::GET);
+        assert_eq!(query.request(None, 1).method(), method::GET);
     }
 }

@@ -2,7 +2,7 @@
 //! reader the file names, the exposition metric names and help, and `docs/metrics.md` its rows.
 
 use crate::layout::Bits;
-use crate::{DATA, Mad};
+use crate::mad::{DATA, Mad};
 use display_text::labeled_enum;
 
 labeled_enum! {

@@ -88,9 +88,9 @@ attribute! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::smp::tests::response;
     use super::*;
-    use crate::{LEN, Mad};
+    use crate::mad::{LEN, Mad};
+    use crate::testing::response;
 
     #[test]
     fn fec_codes_of_copper_cables_are_known() {

@@ -1,8 +1,9 @@
 //! Declarative attribute layouts: one list of fields per attribute generates the struct, the decoder and
 //! the encoder, so the exporter and the simulator agree on every offset.
 
-use super::{DATA, LEN, Mad};
-use crate::{Guid, Lid};
+use crate::ids::{Guid, Lid};
+use crate::mad::{DATA, LEN, Mad};
+use crate::port_state::{PhysicalState, PortState};
 
 /// Location of a field in a MAD.
 ///
@@ -154,6 +155,8 @@ fields! {
     u64: 64, |value| value, |field| field;
     Guid: 64, |value| Guid(value), |field| field.0;
     Lid: 16, |value| Lid(value as u16), |field| field.0.into();
+    PortState: 4, |value| PortState::from_code(value as u8), |field| field.code().into();
+    PhysicalState: 4, |value| PhysicalState::from_code(value as u8), |field| field.code().into();
 }
 
 /// An array: the bits are those of its first element, and the others follow without a gap.
@@ -199,13 +202,13 @@ macro_rules! attribute {
 
             /// Decodes the attribute of a response.
             #[inline]
-            pub fn decode(mad: &$crate::Mad) -> Self {
+            pub fn decode(mad: &$crate::mad::Mad) -> Self {
                 use $crate::layout::{Field, checked};
                 $name { $($field: Field::read(mad, const { checked::<$type>($bits) }),)+ }
             }
 
             /// Encodes the attribute: its own fields, and no other bits.
-            pub fn encode(&self, mad: &mut $crate::Mad) {
+            pub fn encode(&self, mad: &mut $crate::mad::Mad) {
                 use $crate::layout::{Field, checked};
                 $(Field::write(self.$field, mad, const { checked::<$type>($bits) });)+
             }

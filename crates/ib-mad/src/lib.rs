@@ -7,7 +7,7 @@ pub mod fec;
 pub mod ids;
 pub mod layout;
 pub mod m_key;
-mod mad;
+pub mod mad;
 pub mod moment;
 pub mod node;
 pub mod p_key;
@@ -15,6 +15,7 @@ pub mod pma;
 pub mod port_event;
 pub mod port_info;
 pub mod port_state;
+pub mod query;
 pub mod rate;
 pub mod reading;
 pub mod register;
@@ -23,7 +24,11 @@ pub mod vendor;
 
 pub use counter::Counter;
 pub use ids::{Guid, Lid, PortNumber};
-pub use mad::{Class, DATA, DirectedRoute, LEN, Mad, Management, Query, method, status};
+pub use mad::{Class, DATA, DirectedRoute, LEN, Mad, method, status};
 pub use moment::Moment;
 pub use node::{NodeIdentity, NodeKind, PortRole, device};
+pub use query::{Management, Query};
 pub use reading::Reading;
+
+#[cfg(test)]
+mod testing;

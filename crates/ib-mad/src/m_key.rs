@@ -14,7 +14,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::ids::hex_digits;
-use crate::{Guid, PortNumber};
+use crate::ids::{Guid, PortNumber};
 
 /// An M_Key. It is a secret: `Debug` does not print it.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -1,13 +1,11 @@
-//! The bytes of a MAD: header, directed route, and the requests that are sent.
+//! The bytes of a MAD: header and directed route.
 
 use std::fmt;
 
-use crate::class_port_info::ClassPortInfo;
-use crate::clear::Clear;
-use crate::m_key::MKey;
-use crate::register::RegisterQuery;
-use crate::{PortNumber, fec, pma, port_info, vendor};
 use display_text::labeled_enum;
+
+use crate::ids::PortNumber;
+use crate::m_key::MKey;
 
 /// The size of every MAD.
 pub const LEN: usize = 256;
@@ -22,10 +20,20 @@ pub(crate) const SMP_DATA_LEN: usize = 64;
 const INITIAL_PATH: usize = DATA + SMP_DATA_LEN;
 
 /// Offset of M_Key in an SMP (IBTA 1.4, 14.2.1).
-const M_KEY: usize = 24;
+pub(crate) const M_KEY: usize = 24;
+
+/// Offset of VSKey in a MAD of the vendor class: the key of a device's agent, which subnet managers with a key manager
+/// set; 0 is none.
+pub const VENDOR_KEY: usize = 24;
+
+/// Offset of an attribute's data in a MAD of the vendor class.
+pub const VENDOR_DATA: usize = 32;
+
+/// AttributeID of PortInfo, whose data begins with an M_Key.
+const PORT_INFO: u16 = 0x0015;
 
 /// Offset of PortSelect in the performance management attributes of a port.
-const PORT_SELECT: usize = DATA + 1;
+pub(crate) const PORT_SELECT: usize = DATA + 1;
 
 /// Methods.
 pub mod method {
@@ -123,69 +131,11 @@ impl fmt::Debug for DirectedRoute {
     }
 }
 
-/// A request apart from its destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the other names say it")]
-pub struct Query {
-    pub management: Management,
-    pub attribute: u16,
-    pub modifier: u32,
-    pub port_select: PortNumber,
-    /// Counters to clear: the only Set of the program, sent only with `--fabric.clear-saturated`.
-    pub clear: Option<Clear>,
-    /// The M_Key of a query of subnet management, or the VSKey of one of the vendor class.
-    pub m_key: MKey,
-    /// The register that a query of the vendor class reads.
-    pub register: Option<RegisterQuery>,
-}
-
-/// What a query manages. With the kind of its destination it decides the management class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the classes")]
-pub enum Management {
-    Subnet,
-    Performance,
-    Vendor,
-}
-
 /// The bytes of a MAD.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Mad(pub [u8; LEN]);
 
 impl Mad {
-    /// The request of a query: a Get, or the Set that clears counters. `transaction_id` is the low 32 bits; the
-    /// kernel sets the high ones. With a route it is a directed-route SMP.
-    pub fn request(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
-        let mut mad = Mad([0; LEN]);
-        // BaseVersion and ClassVersion are 1.
-        mad.0[..4].copy_from_slice(&[1, query.class(route.is_some()) as u8, 1, method::GET]);
-        mad.put_be(12, 4, transaction_id.into());
-        mad.put_be(16, 2, query.attribute.into());
-        mad.put_be(20, 4, query.modifier.into());
-        if let Some(route) = route {
-            mad.0[7] = route.hops;
-            mad.0[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
-            mad.0[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
-        }
-        match query.management {
-            Management::Subnet => mad.put_be(M_KEY, 8, query.m_key.0),
-            Management::Performance => {
-                mad.0[PORT_SELECT] = query.port_select;
-                if let Some(clear) = query.clear {
-                    mad.0[3] = method::SET;
-                    clear.encode(&mut mad);
-                }
-            }
-            Management::Vendor => {
-                mad.put_be(vendor::VS_KEY, 8, query.m_key.0);
-                if let Some(register) = query.register {
-                    register.encode(&mut mad);
-                }
-            }
-        }
-        mad
-    }
-
     /// The successful response to this request as its sender receives it, without data: the header of the
     /// request with the response's method and status.
     ///
@@ -204,12 +154,19 @@ impl Mad {
         if self.is_smp() {
             response.0[DATA..INITIAL_PATH].fill(0);
         } else if self.class() == Class::Vendor as u8 {
-            response.0[vendor::DATA..].fill(0);
+            response.0[VENDOR_DATA..].fill(0);
         } else {
             response.0[DATA..].fill(0);
             response.0[PORT_SELECT] = self.port_select();
         }
         response
+    }
+
+    /// Makes it a directed-route SMP: its path from the local port on.
+    pub(crate) fn set_route(&mut self, route: &DirectedRoute) {
+        self.0[7] = route.hops;
+        self.0[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
+        self.0[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
     }
 
     /// Sets the status; the direction bit of directed routes keeps its value.
@@ -302,11 +259,11 @@ impl Mad {
         let mut mad = self.clone();
         if self.is_smp() {
             mad.put_be(M_KEY, 8, 0);
-            if self.attribute() == port_info::PortInfo::ID {
+            if self.attribute() == PORT_INFO {
                 mad.put_be(DATA, 8, 0);
             }
         } else if self.class() == Class::Vendor as u8 {
-            mad.put_be(vendor::VS_KEY, 8, 0);
+            mad.put_be(VENDOR_KEY, 8, 0);
         }
         mad
     }
@@ -340,69 +297,30 @@ impl fmt::Debug for Mad {
     }
 }
 
-impl Query {
-    /// The Get of a subnet management attribute.
-    pub(crate) const fn subnet(attribute: u16, modifier: u32) -> Self {
-        Query {
-            management: Management::Subnet,
-            attribute,
-            modifier,
-            port_select: 0,
-            clear: None,
-            m_key: MKey::NONE,
-            register: None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directed_route_is_limited_to_63_hops() {
+        let mut route = DirectedRoute::LOCAL;
+        for _ in 0..DirectedRoute::MAX_HOPS {
+            route = route.then(1).unwrap();
         }
+        assert_eq!(route.hops(), 63);
+        assert_eq!(route.then(1), None);
     }
 
-    /// The Get of a performance management attribute.
-    pub(crate) const fn performance(attribute: u16, port_select: PortNumber) -> Self {
-        let management = Management::Performance;
-        Query { management, port_select, ..Query::subnet(attribute, 0) }
-    }
-
-    /// The Get of an attribute of the vendor class.
-    pub(crate) const fn vendor(attribute: u16, modifier: u32) -> Self {
-        Query { management: Management::Vendor, ..Query::subnet(attribute, modifier) }
-    }
-
-    /// The same query with an M_Key or a VSKey.
-    #[must_use]
-    pub fn with_m_key(self, m_key: MKey) -> Self {
-        Query { m_key, ..self }
-    }
-
-    /// The management class of the request.
-    pub fn class(&self, directed: bool) -> Class {
-        match (self.management, directed) {
-            (Management::Subnet, true) => Class::SubnetDirected,
-            (Management::Subnet, false) => Class::SubnetLid,
-            (Management::Performance, _) => Class::Performance,
-            (Management::Vendor, _) => Class::Vendor,
+    #[test]
+    fn mad_status_codes_match_specification() {
+        for (status, value, unsupported) in [
+            (status::UNSUPPORTED_VERSION, 0x04, false),
+            (status::UNSUPPORTED_METHOD, 0x08, true),
+            (status::UNSUPPORTED_ATTRIBUTE, 0x0c, true),
+            (status::INVALID_FIELD, 0x1c, false),
+            (status::BUSY, 0x01, false),
+        ] {
+            assert_eq!((status, status::is_unsupported(status)), (value, unsupported));
         }
-    }
-
-    /// Whether the attribute is optional. Not all agents refuse what they do not support (ibsim sends no
-    /// response): a timeout of such a query says nothing about the node and is not retried.
-    pub fn is_optional(&self) -> bool {
-        let optional: &[u16] = match self.management {
-            Management::Subnet => {
-                &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
-            }
-            Management::Performance => &[pma::PortSamplesControl::ID],
-            Management::Vendor => return true,
-        };
-        optional.contains(&self.attribute)
-    }
-
-    /// Whether a MAD is a response to this query, with any status. A redirect returns ClassPortInfo instead
-    /// of the requested attribute (IBTA 1.4, 13.5.1.1).
-    pub fn matches_response(&self, mad: &Mad, directed: bool) -> bool {
-        let redirect = mad.status() & status::REDIRECT != 0 && mad.attribute() == ClassPortInfo::ID;
-        mad.method() == method::GET_RESPONSE
-            && mad.class() == self.class(directed) as u8
-            && (redirect || (mad.attribute() == self.attribute && mad.modifier() == self.modifier))
     }
 }
-
-#[cfg(test)]
-mod tests;

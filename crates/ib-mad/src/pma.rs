@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::class_port_info::{ClassPortInfo, PmaCapabilities};
-use super::layout::{attribute, byte, bytes};
-use super::{Mad, Query};
-use crate::PortNumber;
+use crate::class_port_info::{ClassPortInfo, PmaCapabilities};
+use crate::clear::{Clear, CounterSelect};
 use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
+use crate::ids::PortNumber;
+use crate::layout::{attribute, byte, bytes};
+use crate::mad::Mad;
+use crate::query::Query;
 use crate::reading::{Raw, Reading};
 
 /// Reads ClassPortInfo of a device's agent.
@@ -21,7 +23,18 @@ pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
 
 /// Reads PortSamplesControl of a port: the tick, and the OptionMask.
 pub fn samples_control(port: PortNumber) -> Query {
-    Query::performance(PortSamplesControl::ID, port)
+    Query::performance(PortSamplesControl::ID, port).optional()
+}
+
+/// Clears counters of one port, and no others.
+pub fn clear_counters(port: PortNumber, select: CounterSelect) -> Query {
+    Query { clear: Some(Clear::Counters(select)), ..counters(Attribute::PortCounters, port) }
+}
+
+/// Clears all error correction counters of one port.
+pub fn clear_fec_counters(port: PortNumber) -> Query {
+    let attribute = Attribute::PortExtendedSpeedsCounters;
+    Query { clear: Some(Clear::FecCounters), ..counters(attribute, port) }
 }
 
 /// When error and discard details are read: PortRcvErrorDetails and PortXmitDiscardDetails.
@@ -156,8 +169,8 @@ attribute! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LEN;
-    use crate::Moment;
+    use crate::mad::LEN;
+    use crate::moment::Moment;
 
     const DETAILS: OptionalCounters =
         OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
@@ -291,7 +304,7 @@ mod tests {
 
     #[test]
     fn samples_control_field_by_field() {
-        let mut response = Mad::request(&class_port_info(), None, 1);
+        let mut response = class_port_info().request(None, 1);
         response.0[65] = 36;
         let control = PortSamplesControl { tick: 31, option_mask: CONNECTX_7 };
         control.encode(&mut response);

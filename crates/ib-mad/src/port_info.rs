@@ -1,10 +1,10 @@
 //! PortInfo: state, width and speed of a port (IBTA 1.4, table 155, and the XDR fields).
 
-use super::layout::{attribute, bits, byte, bytes, high, low};
+use crate::ids::{Lid, PortNumber};
+use crate::layout::{attribute, bits, byte, bytes, high, low};
 use crate::node::PortRole;
-use crate::port_state::{PortStatus, SpeedFields, physical};
+use crate::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use crate::rate::{Speed, SpeedSet, Width};
-use crate::{Lid, PortNumber};
 
 attribute! {
     /// PortInfo, in wire codes.
@@ -21,8 +21,8 @@ attribute! {
         width_supported: u8 = byte(30), "LinkWidthSupported, a mask.";
         width_active: u8 = byte(31), "LinkWidthActive.";
         speed_supported: u8 = high(32), "LinkSpeedSupported, a mask.";
-        state: u8 = low(32), "PortState.";
-        physical_state: u8 = high(33), "PortPhysicalState.";
+        state: PortState = low(32), "PortState.";
+        physical_state: PhysicalState = high(33), "PortPhysicalState.";
         link_down_default_state: u8 = low(33), "LinkDownDefaultState.";
         m_key_protect: u8 = bits(34 * 8, 2), "M_KeyProtectBits.";
         lmc: u8 = bits(34 * 8 + 5, 3), "LMC.";
@@ -177,7 +177,7 @@ impl PortInfo {
         // The newest field with a known code wins.
         let speed = known().rfind(|(field, code, _)| active[*field] == *code);
         // Without a link the active fields hold values of the last link, or garbage.
-        let link_up = self.physical_state == physical::LINK_UP;
+        let link_up = self.physical_state == PhysicalState::LinkUp;
         let supported = [self.speed_supported, self.speed_ext_supported, self.speed_ext2_supported];
         let enabled = [self.speed_enabled, self.speed_ext_enabled, self.speed_ext2_enabled];
         PortStatus {
@@ -237,10 +237,9 @@ impl PortInfo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::smp::tests::response;
     use super::*;
-    use crate::port_state::state;
-    use crate::{DATA, LEN, Mad};
+    use crate::mad::{DATA, LEN, Mad};
+    use crate::testing::response;
 
     #[test]
     fn port_info_field_by_field() {
@@ -271,8 +270,8 @@ mod tests {
             width_supported: 0x12,
             width_active: 2,
             speed_supported: 7,
-            state: state::ACTIVE,
-            physical_state: physical::LINK_UP,
+            state: PortState::Active,
+            physical_state: PhysicalState::LinkUp,
             link_down_default_state: 2,
             m_key_protect: 2,
             lmc: 5,
@@ -327,8 +326,8 @@ mod tests {
         for (index, fastest) in all.iter().enumerate() {
             let supported: SpeedSet = all[..=index].iter().copied().collect();
             for active in &all[..=index] {
-                let info = PortInfo { state: state::ACTIVE, ..PortInfo::default() };
-                let info = PortInfo { physical_state: physical::LINK_UP, ..info }.with_speeds(
+                let info = PortInfo { state: PortState::Active, ..PortInfo::default() };
+                let info = PortInfo { physical_state: PhysicalState::LinkUp, ..info }.with_speeds(
                     supported,
                     supported,
                     Some(*active),
@@ -422,7 +421,7 @@ mod tests {
     fn port_without_link_has_no_width_or_speed() {
         let mut mad = response(&[(31, &[2]), (32, &[0x71, 0x20]), (35, &[0x10])]);
         let down = PortInfo::decode(&mad).status(SpeedFields::default());
-        assert_eq!((down.state, down.physical_state), (state::DOWN, physical::POLLING));
+        assert_eq!((down.state, down.physical_state), (PortState::Down, PhysicalState::Polling));
         assert_eq!((down.width, down.speed, down.rate()), (None, None, None));
         mad.0[DATA + 33] = 0x50;
         let up = PortInfo::decode(&mad).status(SpeedFields::default());

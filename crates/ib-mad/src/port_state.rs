@@ -3,48 +3,82 @@
 use crate::ids::Lid;
 use crate::rate::{self, Speed, SpeedSet, Width};
 
-/// PortState: the logical state (IBTA 1.4, table 155).
-pub mod state {
-    /// No link.
-    pub const DOWN: u8 = 1;
-    /// Link is up, not yet configured by a subnet manager.
-    pub const INIT: u8 = 2;
-    /// Configured, not yet in use.
-    pub const ARMED: u8 = 3;
-    /// Carries traffic.
-    pub const ACTIVE: u8 = 4;
-    /// Carries traffic during a link error grace period (kernel: `IB_PORT_ACTIVE_DEFER`).
-    pub const ACTIVE_DEFER: u8 = 5;
+macro_rules! states {
+    ($($(#[$about:meta])* pub enum $states:ident {
+        $($(#[$meaning:meta])* $variant:ident = $code:literal, $name:literal;)+
+    })+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $states {
+            $($(#[$meaning])* $variant,)+
+            /// A code without a meaning; 0 if there is no state.
+            Other(u8),
+        }
 
-    /// Name of a state.
-    pub fn name(state: u8) -> &'static str {
-        super::name(&["Down", "Init", "Armed", "Active", "ActiveDefer"], state)
+        impl $states {
+            /// The state with this code.
+            pub fn from_code(code: u8) -> Self {
+                match code { $($code => Self::$variant,)+ _ => Self::Other(code) }
+            }
+
+            /// The code of the state.
+            pub fn code(self) -> u8 {
+                match self { $(Self::$variant => $code,)+ Self::Other(code) => code }
+            }
+
+            /// Name of the state.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ Self::Other(_) => "unknown" }
+            }
+        }
+
+        impl Default for $states {
+            fn default() -> Self {
+                Self::Other(0)
+            }
+        }
+    )+};
+}
+
+states! {
+    /// PortState: the logical state (IBTA 1.4, table 155).
+    pub enum PortState {
+        /// No link.
+        Down = 1, "Down";
+        /// Link is up, not yet configured by a subnet manager.
+        Init = 2, "Init";
+        /// Configured, not yet in use.
+        Armed = 3, "Armed";
+        /// Carries traffic.
+        Active = 4, "Active";
+        /// Carries traffic during a link error grace period (kernel: `IB_PORT_ACTIVE_DEFER`).
+        ActiveDefer = 5, "ActiveDefer";
+    }
+
+    /// PortPhysicalState (IBTA 1.4, table 155).
+    pub enum PhysicalState {
+        /// Does not search for a link partner.
+        Sleep = 1, "Sleep";
+        /// Searches for a link partner.
+        Polling = 2, "Polling";
+        /// Disabled.
+        Disabled = 3, "Disabled";
+        /// Trains the lanes.
+        Training = 4, "Training";
+        /// The lanes are trained.
+        LinkUp = 5, "LinkUp";
+        /// Trains the lanes again after an error.
+        LinkErrorRecovery = 6, "LinkErrorRecovery";
+        /// Tests the transmitter.
+        PhyTest = 7, "PhyTest";
     }
 }
 
-/// PortPhysicalState (IBTA 1.4, table 155).
-pub mod physical {
-    /// Does not search for a link partner.
-    pub const SLEEP: u8 = 1;
-    /// Searches for a link partner.
-    pub const POLLING: u8 = 2;
-    /// Disabled.
-    pub const DISABLED: u8 = 3;
-    /// The lanes are trained.
-    pub const LINK_UP: u8 = 5;
-
-    /// Name of a state.
-    pub fn name(state: u8) -> &'static str {
-        let names =
-            ["Sleep", "Polling", "Disabled", "Training", "LinkUp", "LinkErrorRecovery", "PhyTest"];
-        super::name(&names, state)
+impl PortState {
+    /// Whether the port carries traffic.
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Active | Self::ActiveDefer)
     }
-}
-
-/// The name of a state, from the names of states 1 and up.
-fn name(names: &[&'static str], state: u8) -> &'static str {
-    let index = usize::from(state).checked_sub(1);
-    index.and_then(|index| names.get(index)).unwrap_or(&"unknown")
 }
 
 /// State of a port, as PortInfo reports it.
@@ -59,8 +93,8 @@ pub struct PortStatus {
     pub sm_lid: Lid,
     /// A subnet manager runs at this port; of a switch, on port 0.
     pub is_sm: bool,
-    pub state: u8,
-    pub physical_state: u8,
+    pub state: PortState,
+    pub physical_state: PhysicalState,
     pub width: Option<Width>,
     pub speed: Option<Speed>,
     /// LinkWidthSupported, a mask of codes.
@@ -74,7 +108,7 @@ pub struct PortStatus {
 impl PortStatus {
     /// Whether the lanes are trained: there is a link partner.
     pub fn link_up(&self) -> bool {
-        self.physical_state == physical::LINK_UP
+        self.physical_state == PhysicalState::LinkUp
     }
 
     /// Nominal rate at the active width and speed, in bytes per second.

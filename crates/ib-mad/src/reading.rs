@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::counter::{self, Counter};
-use super::moment::Moment;
+use crate::counter::{self, Counter};
+use crate::moment::Moment;
 
 /// The values as the device reports them: they saturate, and may be cleared or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

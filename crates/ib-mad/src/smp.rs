@@ -1,24 +1,25 @@
 //! Subnet management attributes (IBTA 1.4, chapter 14.2.5).
 
-use super::layout::{attribute, bits, byte, bytes, high, low};
-use super::mad::SMP_DATA_LEN;
-use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
-use super::{DATA, Mad, Query};
-use crate::fec::PortInfoExtended;
-use crate::node::device::is_mellanox;
-use crate::node::{NodeIdentity, NodeKind, readable_description};
-use crate::port_state::SpeedFields;
-use crate::{Guid, PortNumber, device};
 use display_text::labeled_enum;
+
+use crate::fec::PortInfoExtended;
+use crate::ids::{Guid, PortNumber};
+use crate::layout::{attribute, bits, byte, bytes, high, low};
+use crate::mad::{DATA, Mad, SMP_DATA_LEN};
+use crate::node::device::{self, is_mellanox};
+use crate::node::{NodeIdentity, NodeKind, readable_description};
+use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
+use crate::port_state::SpeedFields;
+use crate::query::Query;
 
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
 macro_rules! queries {
-    ($($(#[$about:meta])* $query:ident($($port:ident)?) = $attribute:expr, $modifier:expr;)+) => {$(
+    ($($(#[$about:meta])* $query:ident($($port:ident)?) = $attribute:expr, $modifier:expr $(, $optional:ident)?;)+) => {$(
         $(#[$about])*
         pub fn $query($($port: PortNumber)?) -> Query {
-            Query::subnet($attribute, $modifier)
+            Query::subnet($attribute, $modifier)$(.$optional())?
         }
     )+};
 }
@@ -35,9 +36,9 @@ queries! {
     /// Reads PortInfo of a port; port 0 of an end node is the port that receives the request.
     port_info(port) = PortInfo::ID, port.into();
     /// Reads Mellanox ExtendedPortInfo of a port.
-    mellanox_extended_port_info(port) = MellanoxExtendedPortInfo::ID, port.into();
+    mellanox_extended_port_info(port) = MellanoxExtendedPortInfo::ID, port.into(), optional;
     /// Reads PortInfoExtended of a port: its FEC mode.
-    port_info_extended(port) = PortInfoExtended::ID, port.into();
+    port_info_extended(port) = PortInfoExtended::ID, port.into(), optional;
 }
 
 attribute! {
@@ -180,18 +181,10 @@ impl PKeyTable {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::LEN;
-
-    /// A response with these bytes at these offsets of its data.
-    pub(crate) fn response(fields: &[(usize, &[u8])]) -> Mad {
-        let mut mad = Mad([0; LEN]);
-        for (offset, bytes) in fields {
-            mad.0[DATA + offset..DATA + offset + bytes.len()].copy_from_slice(bytes);
-        }
-        mad
-    }
+    use crate::mad::LEN;
+    use crate::testing::response;
 
     #[test]
     fn node_info_field_by_field() {

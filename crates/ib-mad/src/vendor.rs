@@ -5,17 +5,15 @@
 //! report is 0 and decodes as absent.
 
 use crate::layout::{attribute, bytes_at, dword_at};
-use crate::mad::Query;
-use crate::register::text;
-
-/// Offset of VSKey: the key of a device's vendor class, which subnet managers with a key manager set; 0 is none.
-pub const VS_KEY: usize = 24;
-
-/// Offset of an attribute's data.
-pub const DATA: usize = 32;
+use crate::mad::VENDOR_DATA;
+use crate::query::Query;
+use crate::register::{RegisterQuery, text};
 
 /// VendorID of NodeInfo: NVIDIA (Mellanox). Devices of other vendors are sent no MAD of the class.
 pub const NVIDIA: u32 = 0x2c9;
+
+/// AttributeID of AccessRegister.
+pub const ACCESS_REGISTER: u16 = 0x0051;
 
 /// The statuses of the class. They are in the low byte of the MAD's status; the high byte is a detail of the vendor.
 pub mod status {
@@ -35,20 +33,26 @@ pub fn general_info() -> Query {
     Query::vendor(GeneralInfo::ID, 0)
 }
 
+/// Reads a register.
+pub fn access_register(register: RegisterQuery) -> Query {
+    let modifier = register.kind().0.into();
+    Query { register: Some(register), ..Query::vendor(ACCESS_REGISTER, modifier) }
+}
+
 attribute! {
     /// GeneralInfo: hardware, firmware, uptime and capabilities of a device. Its first 128 bytes are those of the
     /// register MGIR.
     pub struct GeneralInfo = 0x0017 {
-        revision: u16 = dword_at(DATA, 31, 16), "Revision of the hardware.";
-        device_id: u16 = dword_at(DATA, 15, 0), "Device ID.";
-        uptime: u32 = dword_at(DATA + 0x1c, 31, 0), "Seconds since the last reset.";
+        revision: u16 = dword_at(VENDOR_DATA, 31, 16), "Revision of the hardware.";
+        device_id: u16 = dword_at(VENDOR_DATA, 15, 0), "Device ID.";
+        uptime: u32 = dword_at(VENDOR_DATA + 0x1c, 31, 0), "Seconds since the last reset.";
         // Old firmware has only this version; its parts have 8 bits.
-        major: u8 = dword_at(DATA + 0x20, 23, 16), "Major version of the firmware.";
-        minor: u8 = dword_at(DATA + 0x20, 15, 8), "Minor version.";
-        subminor: u8 = dword_at(DATA + 0x20, 7, 0), "Subminor version.";
-        psid: [u8; 16] = bytes_at(DATA + 0x30, 1), "PSID: identifies the board and its configuration; ASCII.";
-        extended: [u32; 3] = bytes_at(DATA + 0x44, 4), "The version with parts of 32 bits; 0 in old firmware.";
-        capabilities: [u32; 4] = bytes_at(DATA + 0x80, 4), "CapabilityMask: bit k of element w is capability 32w + k.";
+        major: u8 = dword_at(VENDOR_DATA + 0x20, 23, 16), "Major version of the firmware.";
+        minor: u8 = dword_at(VENDOR_DATA + 0x20, 15, 8), "Minor version.";
+        subminor: u8 = dword_at(VENDOR_DATA + 0x20, 7, 0), "Subminor version.";
+        psid: [u8; 16] = bytes_at(VENDOR_DATA + 0x30, 1), "PSID: identifies the board and its configuration; ASCII.";
+        extended: [u32; 3] = bytes_at(VENDOR_DATA + 0x44, 4), "The version with parts of 32 bits; 0 in old firmware.";
+        capabilities: [u32; 4] = bytes_at(VENDOR_DATA + 0x80, 4), "CapabilityMask: bit k of element w is capability 32w + k.";
     }
 }
 
@@ -80,7 +84,7 @@ impl GeneralInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mad;
+    use crate::mad::{LEN, Mad};
 
     #[test]
     fn firmware_version_is_the_extended_one_if_reported() {
@@ -93,7 +97,7 @@ mod tests {
     #[test]
     fn fields_are_where_vendstat_reads_them() {
         // vendstat.c: hardware at byte 32, firmware at 64, capability mask at 160.
-        let mut mad = Mad([0; crate::LEN]);
+        let mut mad = Mad([0; LEN]);
         mad.0[32..36].copy_from_slice(&[0x00, 0xa0, 0xd2, 0xf0]);
         mad.0[60..64].copy_from_slice(&3600u32.to_be_bytes());
         mad.0[64..68].copy_from_slice(&[0, 31, 12, 4]);

@@ -4,7 +4,7 @@ use ib_mad::counter::COUNT;
 use ib_mad::fec::Fec::{self, ReedSolomon, ReedSolomon2, Rs271Plr, Rs544Plr};
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{AgentProfile, DetailPolicy, OptionalCounters, read_plan};
-use ib_mad::port_state::PortStatus;
+use ib_mad::port_state::{PhysicalState, PortState, PortStatus};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::{Counter, Lid};
 use ib_sim::device::DeviceModel;
@@ -104,8 +104,8 @@ impl Generation {
         PortStatus {
             lid: Lid(lid),
             sm_lid: Lid(1),
-            state: ib_mad::port_state::state::ACTIVE,
-            physical_state: ib_mad::port_state::physical::LINK_UP,
+            state: PortState::Active,
+            physical_state: PhysicalState::LinkUp,
             width: Some(Width::X4),
             speed: Some(self.speed),
             widths_supported: widths,

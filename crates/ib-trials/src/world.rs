@@ -13,7 +13,7 @@ use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::settings::{MaintenanceWindow, NodeSelector};
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
-use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
+use ib_mad::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use ib_mad::reading::Raw;
 use ib_mad::{Guid, Moment, Reading};
 use ib_sim::rng::Rng;
@@ -157,10 +157,10 @@ impl World {
         let known = &self.cell.cables[cable];
         let up = PortStatus { width: Some(known.width), ..status };
         if !known.up || !self.cell.has_both_nodes(cable) {
-            let (state, physical_state) = (state::DOWN, physical::POLLING);
+            let (state, physical_state) = (PortState::Down, PhysicalState::Polling);
             PortStatus { state, physical_state, width: None, speed: None, ..up }
         } else if now < known.active_at {
-            PortStatus { state: state::INIT, ..up }
+            PortStatus { state: PortState::Init, ..up }
         } else {
             up
         }

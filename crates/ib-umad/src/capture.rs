@@ -178,7 +178,7 @@ mod tests {
         let mut capture = Capture::create(&path, 1 << 20).unwrap();
         let key = 0x5ec2_e75e_c2e7_5ec2_u64;
         let query = smp::port_info(1).with_m_key(MKey(key));
-        let mut mad = Mad::request(&query, Some(&DirectedRoute::LOCAL), 1);
+        let mut mad = query.request(Some(&DirectedRoute::LOCAL), 1);
         mad.put_be(ib_mad::DATA, 8, key);
         capture.write(&mad, &Headers::default());
         drop(capture);
@@ -192,7 +192,7 @@ mod tests {
         let path = directory.path().join("c.pcap");
         let limit = 24 + 2 * RECORD_LEN as u64 + 5;
         let mut capture = Capture::create(&path, limit).unwrap();
-        let mad = Mad::request(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
+        let mad = smp::node_info().request(Some(&DirectedRoute::LOCAL), 1);
         for _ in 0..5 {
             capture.write(&mad, &Headers::default());
         }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn capture_record_has_declared_length() {
-        let mad = Mad::request(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
+        let mad = smp::node_info().request(Some(&DirectedRoute::LOCAL), 1);
         let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1500);
         let headers = Headers { from: Lid(1), to: Lid(0x1234), ..Headers::default() };
         let record = record(&mad, &headers, at);

@@ -139,7 +139,7 @@ impl OutgoingMad {
         let (qp, qkey) = if class.is_smp() { (0, 0) } else { (1, QP1_QKEY) };
         let agent = Redirect { lid, qp, qkey, sl: 0, p_key: None };
         let Redirect { lid, qp, qkey, sl, p_key } = redirect.unwrap_or(agent);
-        let mad = Mad::request(&request.query, directed, transaction_id);
+        let mad = request.query.request(directed, transaction_id);
         OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout, mad }
     }
 }

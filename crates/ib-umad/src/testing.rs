@@ -12,7 +12,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::PortSamplesControl;
 use ib_mad::port_info::{PortInfo, capability, capability2};
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::smp::{
     NODE_DESCRIPTION, NodeInfo, SmInfo, SmState, SwitchInfo, encode_node_description,
@@ -72,7 +72,7 @@ pub struct ScriptedTransport {
     pub local_port: (usize, PortNumber),
     pub reply: Box<dyn FnMut(&OutgoingMad) -> Reply + Send>,
     /// PortPhysicalState of ports without a link.
-    pub polling: u8,
+    pub polling: PhysicalState,
     pub speed: Speed,
     /// RedirectP_Key of redirects.
     pub redirect_p_key: u16,
@@ -96,7 +96,7 @@ impl ScriptedTransport {
             nodes,
             local_port: (0, 1),
             reply: Box::new(|_| Reply::Answered(ROUND_TRIP)),
-            polling: 2,
+            polling: PhysicalState::Polling,
             speed: Speed::Edr,
             garble: Box::new(|_| {}),
             sent: Vec::new(),
@@ -202,8 +202,8 @@ impl ScriptedTransport {
             sm_lid: Lid(node.sm_lid),
             width_supported: Width::X4.up_to(),
             width_active: Width::X4.code(),
-            state: if up { state::ACTIVE } else { state::DOWN },
-            physical_state: if up { physical::LINK_UP } else { self.polling },
+            state: if up { PortState::Active } else { PortState::Down },
+            physical_state: if up { PhysicalState::LinkUp } else { self.polling },
             capabilities: if node.manager.is_some() { capability::IS_SM } else { 0 },
             ..PortInfo::default()
         }

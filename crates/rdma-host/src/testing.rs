@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use crate::model::{Device, DeviceInfo, HostSnapshot, HwReading, Port, PortKind};
 use ib_mad::moment::Anchor;
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};
 
@@ -15,8 +16,8 @@ pub fn port(number: PortNumber) -> Port {
         kind: PortKind::Physical,
         at: Moment::default(),
         link_layer: "InfiniBand".into(),
-        state: Some(4),
-        physical_state: Some(5),
+        state: Some(PortState::Active),
+        physical_state: Some(PhysicalState::LinkUp),
         rate: Some(50_000_000_000),
         width: Some(Width::X4),
         speed: Some(Speed::Ndr),

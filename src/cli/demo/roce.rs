@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, Guid, Moment, Reading};
 use rdma_host::model::{Device, DeviceInfo, EthernetValue, Netdev, Port, PortKind, ethernet};
@@ -98,8 +99,8 @@ impl Roce {
             kind: PortKind::Physical,
             at: now,
             link_layer: "Ethernet".into(),
-            state: Some(ib_mad::port_state::state::ACTIVE),
-            physical_state: Some(ib_mad::port_state::physical::LINK_UP),
+            state: Some(PortState::Active),
+            physical_state: Some(PhysicalState::LinkUp),
             rate: Some(bytes_per_second(Width::X2, Speed::Hdr)),
             width: Some(Width::X2),
             speed: Some(Speed::Hdr),

@@ -314,10 +314,10 @@ families! {
     pub(in crate::metrics) PORT_STATES: PortItem<'_>;
     "infiniband_port_state" Gauge PORT_LABELS
         "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; for ports of this host also 5 ActiveDefer."
-        => |item, samples| samples.value_if_known(item.status().map(|it| it.state.into()));
+        => |item, samples| samples.value_if_known(item.status().map(|status| status.state.code().into()));
     "infiniband_port_physical_state" Gauge PORT_LABELS
         "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest."
-        => |item, samples| samples.value_if_known(item.status().map(|it| it.physical_state.into()));
+        => |item, samples| samples.value_if_known(item.status().map(|status| status.physical_state.code().into()));
     "infiniband_port_rate_bytes_per_second" Gauge PORT_LABELS
         "Nominal data rate of the link at its active width and speed (LinkWidthActive, LinkSpeedActive)."
         => |item, samples| samples.value_if_known(item.status().and_then(PortStatus::rate));

@@ -81,8 +81,8 @@ families! {
 
 /// The values of the first families of [`PORT_STATES`].
 const PORT_VALUES: [fn(&Port) -> Option<u64>; 4] = [
-    |port| port.state.map(u64::from),
-    |port| port.physical_state.map(u64::from),
+    |port| port.state.map(|state| state.code().into()),
+    |port| port.physical_state.map(|state| state.code().into()),
     |port| port.rate,
     |port| port.width.map(|width| width.lanes().into()),
 ];

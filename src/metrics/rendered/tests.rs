@@ -18,7 +18,7 @@ use ib_fabric::{Fabric, Snapshot};
 use ib_health::testing::fine;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::{Counter, Moment, Reading};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -31,7 +31,7 @@ pub(in crate::metrics) fn snapshot() -> Snapshot {
     let mut switch = found(1, NodeKind::Switch, 2);
     switch.identity.description = HOSTILE.into();
     let status = switch.ports[2].status.as_mut().unwrap();
-    (status.state, status.physical_state) = (state::DOWN, physical::POLLING);
+    (status.state, status.physical_state) = (PortState::Down, PhysicalState::Polling);
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let fabric = Fabric::assemble(

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::{PortEvent, PortEventKind};
-use ib_mad::port_state::state;
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, Guid, Lid, Moment, PortNumber};
 use rdma_host::model::{
@@ -20,11 +20,6 @@ pub type Minute = u32;
 /// A device of a host: its place among them, which stays when it is renamed or swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(pub usize);
-
-/// Physical states of ports (IBTA 1.4, PortInfo).
-const POLLING: u8 = 2;
-const DISABLED: u8 = 3;
-const LINK_UP: u8 = 5;
 
 /// How a device appears in a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -262,7 +257,7 @@ impl SimHost {
         for nth in 0..self.growth.len() {
             let Growth { slot, port, value, per_minute } = self.growth[nth];
             let device = self.at(slot);
-            let is_active = |it: &Port| it.number == port && it.state == Some(state::ACTIVE);
+            let is_active = |it: &Port| it.number == port && it.state == Some(PortState::Active);
             if device.presence != Presence::Absent && device.device.ports.iter().any(is_active) {
                 self.count(slot, port, value, per_minute);
             }
@@ -320,15 +315,19 @@ impl Line {
         let is_ethernet = port.link_layer == "Ethernet";
         let has_link = self.is_enabled && self.cables.contains(&true);
         let (state, physical) = match (has_link, self.is_activated) {
-            (true, true) => (state::ACTIVE, LINK_UP),
-            (true, false) if port.kind == PortKind::VirtualFunction => (state::DOWN, LINK_UP),
-            (true, false) => (state::INIT, LINK_UP),
-            (false, _) if is_ethernet || !self.is_enabled => (state::DOWN, DISABLED),
-            (false, _) => (state::DOWN, POLLING),
+            (true, true) => (PortState::Active, PhysicalState::LinkUp),
+            (true, false) if port.kind == PortKind::VirtualFunction => {
+                (PortState::Down, PhysicalState::LinkUp)
+            }
+            (true, false) => (PortState::Init, PhysicalState::LinkUp),
+            (false, _) if is_ethernet || !self.is_enabled => {
+                (PortState::Down, PhysicalState::Disabled)
+            }
+            (false, _) => (PortState::Down, PhysicalState::Polling),
         };
-        let was_active = port.state == Some(state::ACTIVE);
+        let was_active = port.state == Some(PortState::Active);
         (port.state, port.physical_state) = (Some(state), Some(physical));
-        if was_active && state == state::DOWN && !is_ethernet {
+        if was_active && state == PortState::Down && !is_ethernet {
             // Drivers of Ethernet do not count it there.
             if let Some(count) = port.reading.get(Counter::LinkDowned) {
                 port.reading.set(Counter::LinkDowned, count + 1);
@@ -340,10 +339,10 @@ impl Line {
         (port.speed, port.width) = (Some(speed), Some(width));
         port.rate = Some(bytes_per_second(width, speed));
         // A subnet manager gives it the LID, which it keeps.
-        if !is_ethernet && port.lid.is_none() && state == state::ACTIVE {
+        if !is_ethernet && port.lid.is_none() && state == PortState::Active {
             port.lid = Some(Lid(u16::from(port.number) + 16));
         }
-        self.apply_to_netdevs(port, state == state::ACTIVE);
+        self.apply_to_netdevs(port, state == PortState::Active);
     }
 
     fn apply_to_netdevs(&self, port: &mut Port, is_active: bool) {

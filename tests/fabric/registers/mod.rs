@@ -80,7 +80,7 @@ impl Stage {
     /// Our response to a query that comes in at a port.
     fn response(&self, port: PortId, query: &Query) -> Option<Mad> {
         let simulation = self.simulation.lock().unwrap();
-        let response = agents::response(&simulation, port, &Mad::request(query, None, 1)).unwrap();
+        let response = agents::response(&simulation, port, &query.request(None, 1)).unwrap();
         (response.status() == 0).then_some(response)
     }
 }
@@ -211,7 +211,7 @@ fn expected(stage: &Stage, port: PortId, number: u8) -> BTreeMap<&'static str, F
     let named = |fields: Vec<(&str, Value)>| -> Fields {
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     };
-    let get = |query: RegisterQuery| stage.response(port, &query.get());
+    let get = |query: RegisterQuery| stage.response(port, &vendor::access_register(query));
     let mut all = BTreeMap::new();
     let mut add = |name, mad: Option<Mad>, fields: &dyn Fn(&Mad) -> Fields| {
         all.extend(mad.map(|mad| (name, fields(&mad))));

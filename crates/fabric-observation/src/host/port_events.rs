@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::{PortEvent, PortEventKind};
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::{Counter, Guid, Moment, PortNumber};
 use rdma_host::model::{Device, HostSnapshot, Port, PortKind};
 
@@ -119,11 +119,10 @@ impl PortEventCounts {
         self.kind = port.kind;
         self.set_instance(device.instance, port.at);
         // ACTIVE_DEFER waits after a link error, and carries traffic again.
-        let is_active = |known| known == state::ACTIVE || known == state::ACTIVE_DEFER;
-        if let Some(known) = port.state {
-            self.set_active(is_active(known), port.at);
+        if let Some(state) = port.state {
+            self.set_active(state.is_active(), port.at);
         }
-        let now_active = port.state.is_some_and(is_active);
+        let now_active = port.state.is_some_and(PortState::is_active);
         self.compare_with_counter(port, now_active);
         if let Some(is_admin_down) = port.is_admin_down() {
             let downs = self.administrative_downs.get_or_insert(0);
@@ -296,12 +295,12 @@ mod tests {
         host.counts.add_event(&PortEvent { at, device, guid: None, port, kind });
     }
 
-    fn read(host: &mut Host, millis: u64, state: u8) {
+    fn read(host: &mut Host, millis: u64, state: PortState) {
         read_as(host, millis, "rxe0", 1, state);
     }
 
     /// Reads the device with a name and an instance number.
-    fn read_as(host: &mut Host, millis: u64, name: &str, instance: u64, state: u8) {
+    fn read_as(host: &mut Host, millis: u64, name: &str, instance: u64, state: PortState) {
         let mut port = port(1);
         (port.at, port.state) = (at(millis).moment, Some(state));
         let mut look = snapshot(name, vec![port]);
@@ -325,12 +324,12 @@ mod tests {
     #[test]
     fn flap_between_readings_counts_once() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 0, PortState::Active);
         event(&mut host, 500, PortEventKind::PortError);
         // Soft RoCE says twice that it is back.
         event(&mut host, 600, PortEventKind::PortActive);
         event(&mut host, 600, PortEventKind::PortActive);
-        read(&mut host, 1000, state::ACTIVE);
+        read(&mut host, 1000, PortState::Active);
         assert_eq!(losses(&host), 1);
         let port = host.port();
         assert_eq!(port.get(PortEventKind::PortActive).0, 2);
@@ -341,37 +340,37 @@ mod tests {
     #[test]
     fn event_and_reading_of_one_loss_count_once() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
-        read(&mut host, 100, state::DOWN);
+        read(&mut host, 0, PortState::Active);
+        read(&mut host, 100, PortState::Down);
         event(&mut host, 101, PortEventKind::PortError);
         assert_eq!(losses(&host), 1, "seen first");
         event(&mut host, 200, PortEventKind::PortActive);
         event(&mut host, 300, PortEventKind::PortError);
-        read(&mut host, 301, state::DOWN);
+        read(&mut host, 301, PortState::Down);
         assert_eq!(losses(&host), 2, "events first");
     }
 
     #[test]
     fn reading_older_than_an_event_is_ignored() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 0, PortState::Active);
         event(&mut host, 100, PortEventKind::PortError);
         event(&mut host, 200, PortEventKind::PortActive);
-        read(&mut host, 150, state::DOWN);
-        read(&mut host, 300, state::ACTIVE);
+        read(&mut host, 150, PortState::Down);
+        read(&mut host, 300, PortState::Active);
         assert_eq!(losses(&host), 1);
     }
 
     #[test]
     fn late_event_still_counts() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
-        read(&mut host, 200, state::ACTIVE);
+        read(&mut host, 0, PortState::Active);
+        read(&mut host, 200, PortState::Active);
         event(&mut host, 50, PortEventKind::PortError);
         event(&mut host, 150, PortEventKind::PortActive);
-        read(&mut host, 300, state::ACTIVE);
+        read(&mut host, 300, PortState::Active);
         assert_eq!(losses(&host), 1);
-        read(&mut host, 500, state::DOWN);
+        read(&mut host, 500, PortState::Down);
         event(&mut host, 490, PortEventKind::PortError);
         assert_eq!(losses(&host), 2);
     }
@@ -379,8 +378,8 @@ mod tests {
     #[test]
     fn losses_count_from_readings_or_events_alone() {
         let mut host = Host::default();
-        for (millis, state) in [(0, 4), (1, 5), (2, 1), (3, 1), (4, 2), (5, 4), (6, 2)] {
-            read(&mut host, millis, state);
+        for (millis, code) in [(0, 4), (1, 5), (2, 1), (3, 1), (4, 2), (5, 4), (6, 2)] {
+            read(&mut host, millis, PortState::from_code(code));
         }
         assert_eq!(losses(&host), 2);
         let mut host = Host::default();
@@ -400,15 +399,15 @@ mod tests {
         ];
         for events in events {
             let mut host = Host::default();
-            read(&mut host, 100, state::ACTIVE);
+            read(&mut host, 100, PortState::Active);
             for (millis, kind) in events {
                 event(&mut host, *millis, *kind);
             }
             read_nothing(&mut host, 200);
             read_nothing(&mut host, 300);
             assert_eq!(losses(&host), 1, "{events:?}");
-            read_as(&mut host, 400, "rxe0", 2, state::ACTIVE);
-            read_as(&mut host, 500, "rxe0", 2, state::ACTIVE);
+            read_as(&mut host, 400, "rxe0", 2, PortState::Active);
+            read_as(&mut host, 500, "rxe0", 2, PortState::Active);
             assert_eq!(losses(&host), 1, "back: {events:?}");
             read_nothing(&mut host, 600);
             assert_eq!(losses(&host), 2, "gone again: {events:?}");
@@ -418,38 +417,38 @@ mod tests {
     #[test]
     fn device_replaced_between_readings_loses_link_once() {
         for (events, state, lost) in [
-            (&[][..], state::ACTIVE, 1),
-            (&[], state::DOWN, 1),
+            (&[][..], PortState::Active, 1),
+            (&[], PortState::Down, 1),
             (
                 &[(150, PortEventKind::DeviceFatal), (160, PortEventKind::PortActive)],
-                state::ACTIVE,
+                PortState::Active,
                 1,
             ),
-            (&[(150, PortEventKind::DeviceFatal)], state::ACTIVE, 1),
+            (&[(150, PortEventKind::DeviceFatal)], PortState::Active, 1),
         ] {
             let mut host = Host::default();
-            read(&mut host, 100, state::ACTIVE);
+            read(&mut host, 100, PortState::Active);
             for (millis, kind) in events {
                 event(&mut host, *millis, *kind);
             }
             read_as(&mut host, 200, "rxe0", 2, state);
             read_as(&mut host, 300, "rxe0", 2, state);
-            assert_eq!(losses(&host), lost, "{events:?} {state}");
+            assert_eq!(losses(&host), lost, "{events:?} {state:?}");
         }
         let mut host = Host::default();
-        read(&mut host, 100, state::DOWN);
-        read_as(&mut host, 200, "rxe0", 2, state::ACTIVE);
+        read(&mut host, 100, PortState::Down);
+        read_as(&mut host, 200, "rxe0", 2, PortState::Active);
         read_nothing(&mut host, 300);
-        read_as(&mut host, 400, "rxe0", 3, state::ACTIVE);
+        read_as(&mut host, 400, "rxe0", 3, PortState::Active);
         assert_eq!(losses(&host), 1, "of a port without a link nothing is lost");
     }
 
     #[test]
     fn renamed_device_loses_nothing() {
         let mut host = Host::default();
-        read(&mut host, 100, state::ACTIVE);
-        read_as(&mut host, 200, "rocep1s0", 1, state::ACTIVE);
-        read_as(&mut host, 300, "rxe0", 2, state::ACTIVE);
+        read(&mut host, 100, PortState::Active);
+        read_as(&mut host, 200, "rocep1s0", 1, PortState::Active);
+        read_as(&mut host, 300, "rxe0", 2, PortState::Active);
         assert_eq!(losses(&host), 1, "the other one went, and its old name is another's");
         let mut look = snapshot("a", vec![port(1)]);
         let mut other = look.devices[0].clone();
@@ -468,7 +467,7 @@ mod tests {
     #[test]
     fn unlisted_devices_lose_nothing() {
         let mut host = Host::default();
-        read(&mut host, 100, state::ACTIVE);
+        read(&mut host, 100, PortState::Active);
         let mut look = snapshot("", Vec::new());
         look.devices.clear();
         look.problem = Some("Permission denied".to_owned());
@@ -479,11 +478,11 @@ mod tests {
     #[test]
     fn number_of_ports_is_bounded() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 0, PortState::Active);
         event(&mut host, 1, PortEventKind::PortError);
         for device in 0..2 * MAX_PORTS {
             host.add_snapshot(&snapshot(&format!("vf{device}"), vec![port(1)]));
-            read(&mut host, 2, state::DOWN);
+            read(&mut host, 2, PortState::Down);
         }
         assert!(host.counts.ports.len() <= MAX_PORTS + 4, "{}", host.counts.ports.len());
         assert_eq!(losses(&host), 1, "what is there keeps its count");
@@ -492,18 +491,18 @@ mod tests {
     #[test]
     fn device_fatal_takes_its_ports_down_once() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 0, PortState::Active);
         event(&mut host, 1, PortEventKind::PortError);
         event(&mut host, 2, PortEventKind::DeviceFatal);
         assert_eq!(losses(&host), 1);
-        read(&mut host, 3, state::ACTIVE);
+        read(&mut host, 3, PortState::Active);
         event(&mut host, 4, PortEventKind::DeviceFatal);
         assert_eq!(losses(&host), 2);
         assert_eq!(host.counts.ports.values().next().unwrap().get(PortEventKind::DeviceFatal).0, 2);
     }
 
     /// Reads a port with its state and LinkDowned.
-    fn count(host: &mut Host, millis: u64, state: u8, link_downed: u64) {
+    fn count(host: &mut Host, millis: u64, state: PortState, link_downed: u64) {
         let mut port = port(1);
         (port.at, port.state) = (at(millis).moment, Some(state));
         port.reading.at = port.at;
@@ -520,42 +519,42 @@ mod tests {
         for (millis, value, lost) in
             [(0, 12, 0), (10, 12, 0), (20, 13, 1), (30, 13, 1), (40, 0, 1), (50, 1, 2)]
         {
-            count(&mut host, millis, state::ACTIVE, value);
+            count(&mut host, millis, PortState::Active, value);
             assert_eq!(losses(&host), lost, "{millis} ms");
         }
         // A reading that failed is not a value of 0.
-        read(&mut host, 60, state::ACTIVE);
-        count(&mut host, 70, state::ACTIVE, 1);
+        read(&mut host, 60, PortState::Active);
+        count(&mut host, 70, PortState::Active, 1);
         assert_eq!(losses(&host), 2);
         // Failed trainings count while the link is down.
-        count(&mut host, 80, state::DOWN, 2);
-        count(&mut host, 90, state::DOWN, 9);
-        count(&mut host, 100, state::ACTIVE, 12);
+        count(&mut host, 80, PortState::Down, 2);
+        count(&mut host, 90, PortState::Down, 9);
+        count(&mut host, 100, PortState::Active, 12);
         assert_eq!(losses(&host), 3);
     }
 
     #[test]
     fn flap_of_counter_and_event_counts_once() {
         let mut host = Host::default();
-        count(&mut host, 0, state::ACTIVE, 5);
+        count(&mut host, 0, PortState::Active, 5);
         event(&mut host, 10, PortEventKind::PortError);
         event(&mut host, 11, PortEventKind::PortActive);
-        count(&mut host, 20, state::ACTIVE, 6);
+        count(&mut host, 20, PortState::Active, 6);
         assert_eq!(losses(&host), 1, "the event first");
-        count(&mut host, 30, state::ACTIVE, 7);
+        count(&mut host, 30, PortState::Active, 7);
         event(&mut host, 29, PortEventKind::PortError);
         event(&mut host, 31, PortEventKind::PortActive);
-        count(&mut host, 40, state::ACTIVE, 7);
+        count(&mut host, 40, PortState::Active, 7);
         assert_eq!(losses(&host), 2, "the counter first");
         // Lost between the readings of state and counter.
-        count(&mut host, 50, state::ACTIVE, 8);
+        count(&mut host, 50, PortState::Active, 8);
         assert_eq!(losses(&host), 3);
-        count(&mut host, 60, state::DOWN, 8);
+        count(&mut host, 60, PortState::Down, 8);
         assert_eq!(losses(&host), 3, "the same loss");
-        count(&mut host, 70, state::ACTIVE, 8);
-        count(&mut host, 80, state::ACTIVE, 10);
+        count(&mut host, 70, PortState::Active, 8);
+        count(&mut host, 80, PortState::Active, 10);
         event(&mut host, 85, PortEventKind::PortError);
-        count(&mut host, 90, state::DOWN, 11);
+        count(&mut host, 90, PortState::Down, 11);
         assert_eq!(losses(&host), 6, "two, and another one");
     }
 
@@ -575,19 +574,23 @@ mod tests {
             (host.port().losses, host.port().administrative_downs.unwrap())
         };
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE, [true, true]);
+        read(&mut host, 0, PortState::Active, [true, true]);
         event(&mut host, 5, PortEventKind::PortError);
-        assert_eq!(read(&mut host, 10, state::DOWN, [false, true]), (0, 1));
-        assert_eq!(read(&mut host, 20, state::DOWN, [false, true]), (0, 1));
-        assert_eq!(read(&mut host, 30, state::ACTIVE, [true, true]), (0, 1));
+        assert_eq!(read(&mut host, 10, PortState::Down, [false, true]), (0, 1));
+        assert_eq!(read(&mut host, 20, PortState::Down, [false, true]), (0, 1));
+        assert_eq!(read(&mut host, 30, PortState::Active, [true, true]), (0, 1));
         assert_eq!(
-            read(&mut host, 40, state::DOWN, [true, false]),
+            read(&mut host, 40, PortState::Down, [true, false]),
             (1, 1),
             "the cable of another member"
         );
-        assert_eq!(read(&mut host, 50, state::ACTIVE, [true, true]), (1, 1));
-        assert_eq!(read(&mut host, 60, state::DOWN, [true, true]), (2, 1));
-        assert_eq!(read(&mut host, 70, state::DOWN, [false, true]), (2, 1), "set down afterwards");
+        assert_eq!(read(&mut host, 50, PortState::Active, [true, true]), (1, 1));
+        assert_eq!(read(&mut host, 60, PortState::Down, [true, true]), (2, 1));
+        assert_eq!(
+            read(&mut host, 70, PortState::Down, [false, true]),
+            (2, 1),
+            "set down afterwards"
+        );
     }
 
     /// The card is swapped; a virtual function gets a GUID for each pod.
@@ -606,12 +609,12 @@ mod tests {
         };
         let (card, vf) = (PortKind::Physical, PortKind::VirtualFunction);
         let mut host = Host::default();
-        read(&mut host, 0, 1, card, state::ACTIVE);
-        assert_eq!(read(&mut host, 10, 1, card, state::DOWN), 1);
-        read(&mut host, 20, 2, card, state::ACTIVE);
-        assert_eq!(read(&mut host, 30, 2, card, state::ACTIVE), 0);
+        read(&mut host, 0, 1, card, PortState::Active);
+        assert_eq!(read(&mut host, 10, 1, card, PortState::Down), 1);
+        read(&mut host, 20, 2, card, PortState::Active);
+        assert_eq!(read(&mut host, 30, 2, card, PortState::Active), 0);
         for pod in 3..9 {
-            assert_eq!(read(&mut host, pod * 1_000_000, pod, vf, state::ACTIVE), 0);
+            assert_eq!(read(&mut host, pod * 1_000_000, pod, vf, PortState::Active), 0);
         }
         let kept: Vec<_> = host.counts.ports.keys().filter(|key| key.port.is_some()).collect();
         assert_eq!(kept.len(), 3, "both cards, and the latest pod: {kept:?}");
@@ -620,7 +623,7 @@ mod tests {
     #[test]
     fn port_that_disappears_has_lost_its_link() {
         let mut host = Host::default();
-        read(&mut host, 0, state::ACTIVE);
+        read(&mut host, 0, PortState::Active);
         let mut look = snapshot("rxe0", Vec::new());
         (look.ended, look.devices[0].instance) = (at(10).moment, Some(1));
         look.devices[0].is_readable = false;

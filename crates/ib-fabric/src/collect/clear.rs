@@ -11,8 +11,9 @@
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
+use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, CounterField};
+use ib_mad::pma::{clear_counters, clear_fec_counters};
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Lid, Mad, Moment, pma};
 use ib_umad::query::QueryPlan;
@@ -166,7 +167,7 @@ impl QueryPlan for CounterClearing<'_> {
         } else if job.attribute == Attribute::PortExtendedSpeedsCounters {
             clear_fec_counters(number)
         } else {
-            clear(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
+            clear_counters(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
         };
         Some((Request { to: Address::Lid(job.lid), query }, index as u64))
     }

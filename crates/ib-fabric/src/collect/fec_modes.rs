@@ -11,7 +11,7 @@ use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::fec::{Fec, PortInfoExtended};
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::{PortStatus, state};
+use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::rate::{Speed, Width};
 
 use super::{Outcome, is_unsupported};
@@ -32,7 +32,8 @@ impl LinkConfig {
     /// Of the latest discovery; `None` for a port that is not active, or is port 0 of a switch.
     fn new(fabric: &Fabric, port: PortIndex) -> Option<Self> {
         let here = fabric.port(port);
-        let status = here.status.filter(|status| status.link_up() && status.state == state::ACTIVE);
+        let status =
+            here.status.filter(|status| status.link_up() && status.state == PortState::Active);
         let status = status.filter(|_| here.number != 0 && fabric.node_of(port).present())?;
         let peer = here.connected_peer().map(|peer| fabric.end(peer));
         Some(LinkConfig { width: status.width, speed: status.speed, peer })
@@ -159,7 +160,7 @@ fn is_unchanged(fabric: &Fabric, statuses: &[PortRead], port: PortIndex) -> bool
 }
 
 /// State, width and speed of a link; `None` without one, because changes of a polling port do not matter.
-pub(super) fn link_state(port: &PortStatus) -> Option<(u8, Option<Width>, Option<Speed>)> {
+pub(super) fn link_state(port: &PortStatus) -> Option<(PortState, Option<Width>, Option<Speed>)> {
     port.link_up().then_some((port.state, port.width, port.speed))
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::port_info::PortInfo;
-use ib_mad::port_state::{PortStatus, state};
+use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::smp::{self, NodeInfo, SmInfo, SmState};
 use ib_mad::{DirectedRoute, Guid, Lid, Moment, Query};
 use ib_umad::query::QueryPlan;
@@ -73,7 +73,7 @@ impl LocalPortQuery {
     fn handle_port(&mut self, info: &PortInfo) -> PortStatus {
         let port = info.status(info.speed_fields());
         let unsent = RequestError::Unsent;
-        if port.link_up() && port.state == state::ACTIVE {
+        if port.link_up() && port.state == PortState::Active {
             let m_key_protect = info.m_key_protect;
             self.report.neighbor = Some(NeighborReport { m_key_protect, response: Err(unsent) });
             let key = |guid| self.keys.get_neighbor(guid, info.local_port);
@@ -142,7 +142,12 @@ mod tests {
     }
 
     fn local_port(sm_lid: u16) -> PortInfo {
-        PortInfo { lid: Lid(3), sm_lid: Lid(sm_lid), state: 4, ..PortInfo::default() }
+        PortInfo {
+            lid: Lid(3),
+            sm_lid: Lid(sm_lid),
+            state: PortState::Active,
+            ..PortInfo::default()
+        }
     }
 
     #[test]

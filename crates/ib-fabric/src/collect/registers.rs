@@ -171,7 +171,7 @@ impl QueryPlan for RegisterRun<'_> {
             let Some(next) = items.iter().position(may_be_asked) else { continue };
             items.drain(..next);
             let item = items.front()?;
-            let query = item.what.map_or_else(vendor::general_info, RegisterQuery::get);
+            let query = item.what.map_or_else(vendor::general_info, vendor::access_register);
             let request = Request { to: Address::Lid(item.lid), query: query.with_m_key(item.key) };
             return Some((request, index as u64));
         }

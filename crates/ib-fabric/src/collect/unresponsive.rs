@@ -13,7 +13,7 @@ use crate::topology::{End, Presence};
 use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::{Guid, Moment};
 use ib_umad::RequestError;
 
@@ -125,7 +125,7 @@ pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySusp
         return Some(MKeySuspicion::ProtectBits(own.m_key_protect));
     }
     // A link that is not configured by a subnet manager yet is not active: then the cause may be anything.
-    (alone && own.state == state::ACTIVE).then_some(MKeySuspicion::FirstHop)
+    (alone && own.state == PortState::Active).then_some(MKeySuspicion::FirstHop)
 }
 
 /// Maximum number of probes without a response in a sweep. With three tries each and an interval of 15
@@ -340,7 +340,8 @@ mod tests {
     fn protected(hosts: u64, unanswered: u64, level: u8) -> DiscoveryResult {
         let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
         let mut found = found(silent, vec![]);
-        let own = PortInfo { state: state::ACTIVE, m_key_protect: level, ..PortInfo::default() };
+        let own =
+            PortInfo { state: PortState::Active, m_key_protect: level, ..PortInfo::default() };
         found.local_port_info = Some(own);
         found.fabric.local_port = Some((Guid(100), 1));
         found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();

@@ -13,8 +13,8 @@ use ib_fabric::testing::{end, fabric, found};
 use ib_mad::Reading;
 use ib_mad::node::PortRole;
 use ib_mad::port_event::PortEventKind;
-use ib_mad::port_state::PortStatus;
 use ib_mad::port_state::testing::up;
+use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::register::{LANES, Module, monitor};
 
@@ -174,8 +174,8 @@ fn running(width: Width, speed: Speed) -> PortStatus {
 
 fn polling() -> PortStatus {
     PortStatus {
-        state: state::DOWN,
-        physical_state: physical::POLLING,
+        state: PortState::Down,
+        physical_state: PhysicalState::Polling,
         width: None,
         speed: None,
         ..up(1)
@@ -291,7 +291,7 @@ fn full_link_downed_does_not_blame_the_node() {
 #[test]
 fn link_waiting_for_subnet_manager_is_not_bad() {
     let mut link = Scenario::new();
-    link.near = Some(PortStatus { state: state::INIT, ..up(1) });
+    link.near = Some(PortStatus { state: PortState::Init, ..up(1) });
     let found = link.sweeps(60);
     assert_eq!(found.reasons.weight(Reason::Down), Some(Verdict::Watch));
     assert_eq!((found.verdict, found.repair), (Verdict::Watch, None));

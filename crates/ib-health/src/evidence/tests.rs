@@ -135,22 +135,22 @@ fn down_disabled_and_unresponsive_links() {
     let down = |snapshot: &mut Snapshot, port: PortIndex, physical_state| {
         let status = *snapshot.status(port).unwrap();
         snapshot.statuses[port.0 as usize] =
-            PortRead::Ok(PortStatus { state: state::DOWN, physical_state, ..status });
+            PortRead::Ok(PortStatus { state: PortState::Down, physical_state, ..status });
     };
     let lost = sentence(Reason::Down, |snapshot, assessment, leaf, host| {
-        down(snapshot, leaf, physical::POLLING);
-        down(snapshot, host, physical::POLLING);
+        down(snapshot, leaf, PhysicalState::Polling);
+        down(snapshot, host, PhysicalState::Polling);
         assessment.links[0].outages.last_change =
             Some(snapshot.ended.before(Duration::from_secs(30)));
     });
     assert_eq!(lost, "not Active for 30s: leaf port 1 Down, host-a port 1 Down");
     let one_end = sentence(Reason::Down, |snapshot, _, leaf, _| {
-        down(snapshot, leaf, physical::POLLING);
+        down(snapshot, leaf, PhysicalState::Polling);
     });
     let says = "not Active: leaf port 1 Down, host-a port 1 Active (ends read at different times)";
     assert_eq!(one_end, says);
     let off = sentence(Reason::Disabled, |snapshot, _, leaf, _| {
-        down(snapshot, leaf, physical::DISABLED);
+        down(snapshot, leaf, PhysicalState::Disabled);
     });
     assert_eq!(off, "leaf port 1 is disabled");
     let unresponsive = sentence(Reason::Unresponsive, |snapshot, _, _, host| {

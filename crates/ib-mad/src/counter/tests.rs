@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::LEN;
+use crate::mad::LEN;
 
 #[test]
 fn rows_match_counters_and_names_are_unique() {

@@ -1,6 +1,6 @@
 //! Ports for tests.
 
-use super::{Lid, PortStatus, Speed, Width, physical, state};
+use super::{Lid, PhysicalState, PortState, PortStatus, Speed, Width};
 
 /// An active 4x EDR port.
 pub fn up(lid: u16) -> PortStatus {
@@ -9,8 +9,8 @@ pub fn up(lid: u16) -> PortStatus {
         lmc: 0,
         sm_lid: Lid(1),
         is_sm: false,
-        state: state::ACTIVE,
-        physical_state: physical::LINK_UP,
+        state: PortState::Active,
+        physical_state: PhysicalState::LinkUp,
         width: Some(Width::X4),
         speed: Some(Speed::Edr),
         widths_supported: 1 | 2,

@@ -1,6 +1,6 @@
 //! The module or cable of a port: what it is, and what it measures.
 
-use super::{LANES, bytes, dword, plausible_degrees};
+use super::fields::{LANES, bytes, dword, plausible_degrees};
 use crate::layout::attribute;
 
 attribute! {

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::mad::method;
-use crate::{Class, LEN};
+use crate::mad::{Class, LEN, Mad, method};
+use crate::vendor::{ACCESS_REGISTER, access_register};
 
 fn any_query() -> impl Strategy<Value = RegisterQuery> {
     (any::<u8>(), any::<u16>(), 0..11u8).prop_map(|(port, sensor, which)| match which {
@@ -25,7 +25,7 @@ proptest! {
     /// interrupt and clear bits of PPBMC, and writes of any kind.
     #[test]
     fn no_request_has_a_bit_that_acts(query in any_query()) {
-        let mad = Mad::request(&query.get(), None, 7);
+        let mad = access_register(query).request(None, 7);
         prop_assert_eq!((mad.class(), mad.method()), (Class::Vendor as u8, method::GET));
         prop_assert_eq!(mad.attribute(), ACCESS_REGISTER);
         // Only bits that select are set: in the first dword port, numbering, group, sensor or fan; in the second one
@@ -46,7 +46,7 @@ proptest! {
 
     #[test]
     fn request_names_its_query(query in any_query()) {
-        prop_assert_eq!(RegisterQuery::decode(&Mad::request(&query.get(), None, 7)), Some(query));
+        prop_assert_eq!(RegisterQuery::decode(&access_register(query).request(None, 7)), Some(query));
     }
 
     #[test]
@@ -60,7 +60,7 @@ proptest! {
 #[test]
 fn mtmp_request_matches_the_documented_bytes() {
     // As cmtcr.so of mstflint 4.21 sends it for the sensor 0, apart from the transaction ID.
-    let mad = Mad::request(&RegisterQuery::Temperature(0).get(), None, 0);
+    let mad = access_register(RegisterQuery::Temperature(0)).request(None, 0);
     let mut expected = [0; LEN];
     expected[..4].copy_from_slice(&[0x01, 0x0a, 0x01, 0x01]);
     expected[16..24].copy_from_slice(&[0x00, 0x51, 0x00, 0x00, 0x00, 0x00, 0x90, 0x0a]);
@@ -69,7 +69,7 @@ fn mtmp_request_matches_the_documented_bytes() {
 
 #[test]
 fn module_request_selects_ib_port_page_and_unit() {
-    let mad = Mad::request(&RegisterQuery::Module(7).get(), None, 0);
+    let mad = access_register(RegisterQuery::Module(7)).request(None, 0);
     assert_eq!(mad.be(START, 8), 0x0007_4000_2000_0003);
     assert_eq!(mad.modifier(), 0x5031);
 }

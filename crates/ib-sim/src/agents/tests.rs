@@ -8,15 +8,16 @@ use crate::net::Net;
 use crate::net::shapes::FatTree;
 use crate::scenario::{Action, MadDelivery, ResolvedScenario};
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
-use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
+use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter};
 use ib_mad::fec::Fec;
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::m_key::MKey;
 use ib_mad::pma;
 use ib_mad::pma::PortSamplesControl;
+use ib_mad::pma::{clear_counters, clear_fec_counters};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
@@ -74,7 +75,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn get(simulation: &Simulation, label: &str, query: Query) -> Mad {
-    let request = Mad::request(&query, None, 77);
+    let request = query.request(None, 77);
     let response = response(simulation, find(simulation.net(), label), &request).unwrap();
     assert_eq!((response.method(), response.transaction_id()), (method::GET_RESPONSE, 77));
     assert_eq!((response.attribute(), response.modifier()), (query.attribute, query.modifier));
@@ -96,6 +97,7 @@ fn subnet(attribute: u16, modifier: u32) -> Query {
         modifier,
         port_select: 0,
         clear: None,
+        is_optional: false,
         m_key: MKey::NONE,
         register: None,
     }
@@ -272,7 +274,7 @@ fn set_changes_selected_counters_only() {
         }
     }
     let select = [Counter::LinkDowned, Counter::XmitWait, Counter::XmitData];
-    let mut request = Mad::request(&clear(1, CounterSelect::new(select)), None, 77);
+    let mut request = clear_counters(1, CounterSelect::new(select)).request(None, 77);
     // LinkErrorRecovery and LinkDowned are neighbors: the one that is not selected is not set.
     request.0[ib_mad::DATA + 6] = 9;
     request.0[ib_mad::DATA + 7] = 5;
@@ -420,7 +422,7 @@ fn responses_are_ignored_and_bad_requests_refused() {
     for (query, path) in
         [(queries[0], None), (queries[0], Some(&DirectedRoute::LOCAL)), (queries[1], None)]
     {
-        let request = Mad::request(&query, path, 1);
+        let request = query.request(path, 1);
         // The byte, its value, and the status or no response.
         for (byte, value, status) in [
             (0, 1, Some(0)),
@@ -469,7 +471,7 @@ fn port_info_has_state_and_lids() {
     let lid = |simulation: &Simulation, label| simulation.port(find(simulation.net(), label)).lid;
     // A switch's port 0; 0 on an adapter is the port of the request.
     let own = read(&simulation, "leaf-0-0[3]", 0);
-    assert_eq!((own.state, own.physical_state), (state::ACTIVE, physical::LINK_UP));
+    assert_eq!((own.state, own.physical_state), (PortState::Active, PhysicalState::LinkUp));
     assert_eq!(
         (own.lid, own.sm_lid),
         (lid(&simulation, "leaf-0-0[0]"), lid(&simulation, "host-1[1]"))
@@ -478,12 +480,12 @@ fn port_info_has_state_and_lids() {
     for number in [0, 1] {
         let info = read(&simulation, "host-0[1]", number);
         assert_eq!(info.lid, lid(&simulation, "host-0[1]"));
-        assert_eq!((info.state, info.width_active), (state::ACTIVE, Width::X4.code()));
+        assert_eq!((info.state, info.width_active), (PortState::Active, Width::X4.code()));
     }
     let outer = read(&simulation, "leaf-0-0[0]", 1);
-    assert_eq!((outer.state, outer.lid.0, outer.sm_lid.0), (state::ACTIVE, 0, 0));
+    assert_eq!((outer.state, outer.lid.0, outer.sm_lid.0), (PortState::Active, 0, 0));
     let free = read(&simulation, "leaf-0-0[0]", 6);
-    assert_eq!((free.state, free.physical_state), (state::DOWN, physical::POLLING));
+    assert_eq!((free.state, free.physical_state), (PortState::Down, PhysicalState::Polling));
     // The port of the subnet manager has IsSM.
     let manages = |info: PortInfo| info.capabilities & capability::IS_SM != 0;
     assert!(
@@ -502,7 +504,7 @@ fn port_info_has_state_and_lids() {
     for up in [false, true] {
         simulation.apply(at(5), Action::SetSignal { port, up });
     }
-    assert_eq!(read(&simulation, "leaf-0-0[0]", 1).state, state::INIT);
+    assert_eq!(read(&simulation, "leaf-0-0[0]", 1).state, PortState::Init);
     let change = |simulation: &Simulation| {
         SwitchInfo::decode(&get(simulation, "leaf-0-0[0]", smp::switch_info())).port_state_change
     };
@@ -510,7 +512,7 @@ fn port_info_has_state_and_lids() {
     simulation.advance(at(6));
     assert_eq!(
         (read(&simulation, "leaf-0-0[0]", 1).state, change(&simulation)),
-        (state::ACTIVE, false)
+        (PortState::Active, false)
     );
 }
 
@@ -608,7 +610,7 @@ fn set_of_all_fec_counters_clears_them() {
     assert_eq!(full.port_corrected_symbols, u32::MAX, "it sticks");
     assert_eq!(full.port_corrected_blocks, u32::MAX);
     assert_eq!(full.port_uncorrectable_blocks, u32::MAX);
-    let request = Mad::request(&clear_fec_counters(1), None, 77);
+    let request = clear_fec_counters(1).request(None, 77);
     assert_eq!(execute(&mut simulation, local_port, &request).unwrap().status(), 0);
     let cleared = counters(&simulation);
     assert!(cleared.port_corrected_symbols < 1_000_000, "{cleared:?}");
@@ -630,7 +632,7 @@ fn registers_depend_on_the_model() {
         (info(host).firmware(), info(host).has(GeneralInfo::ACCESS_REGISTER)),
         ("20.43.1014".into(), false)
     );
-    let query = |query: RegisterQuery| get(&simulation, switch, query.get());
+    let query = |query: RegisterQuery| get(&simulation, switch, vendor::access_register(query));
     assert_eq!(
         celsius(Temperature::decode(&query(RegisterQuery::Temperature(0))).degrees),
         Some(52.0)
@@ -651,7 +653,11 @@ fn registers_depend_on_the_model() {
         (switch, RegisterQuery::PowerSupplies, 0),
         (host, RegisterQuery::Module(1), status::UNSUPPORTED_ATTRIBUTE),
     ] {
-        assert_eq!(get(&simulation, at, query.get()).status(), status, "{at} {query:?}");
+        assert_eq!(
+            get(&simulation, at, vendor::access_register(query)).status(),
+            status,
+            "{at} {query:?}"
+        );
     }
 }
 
@@ -670,8 +676,9 @@ fn registers_follow_the_faults() {
     let mut simulation =
         Simulation::new(scenario.resolve(&crate::scenario::Overrides::default()).unwrap());
     let at = |second: u64| Moment(second * 1_000_000_000);
-    let query =
-        |simulation: &Simulation, at: &str, query: RegisterQuery| get(simulation, at, query.get());
+    let query = |simulation: &Simulation, at: &str, query: RegisterQuery| {
+        get(simulation, at, ib_mad::vendor::access_register(query))
+    };
     let physical = |simulation: &Simulation| {
         PhysicalStatistics::decode(&query(
             simulation,
@@ -722,7 +729,7 @@ fn registers_behave_as_the_scenario_says() {
     let scenario = crate::scenario::Scenario::parse("test", text_of).unwrap();
     let simulation =
         Simulation::new(scenario.resolve(&crate::scenario::Overrides::default()).unwrap());
-    let module = RegisterQuery::Module(1).get();
+    let module = vendor::access_register(RegisterQuery::Module(1));
     let info = GeneralInfo::decode(&get(&simulation, "leaf-0-0[1]", vendor::general_info()));
     assert!(!info.has(GeneralInfo::ACCESS_REGISTER));
     assert_eq!(get(&simulation, "leaf-0-0[1]", module).status(), status::UNSUPPORTED_ATTRIBUTE);
@@ -731,7 +738,7 @@ fn registers_behave_as_the_scenario_says() {
     let port = find(simulation.net(), "spine-0[1]");
     let respond = |key: u64| {
         let query = vendor::general_info().with_m_key(MKey(key));
-        response(&simulation, port, &Mad::request(&query, None, 1))
+        response(&simulation, port, &query.request(None, 1))
     };
     assert!(respond(0).is_none() && respond(0x78).is_none());
     assert_eq!(respond(0x77).unwrap().status(), 0);

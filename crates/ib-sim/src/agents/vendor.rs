@@ -2,15 +2,15 @@
 //! simulation; none was compared with a real device.
 
 use ib_mad::class_port_info::ClassPortInfo;
+use ib_mad::mad::{VENDOR_DATA, VENDOR_KEY};
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::rate::Speed;
 use ib_mad::register::{
-    ACCESS_REGISTER, BINS, FanLimits, FanSpeed, Fans, FecHistogram, LANES, Module,
-    PhysicalStatistics, PowerSupplies, RegisterQuery, START, Temperature, Temperatures,
-    Troubleshooting, monitor,
+    BINS, FanLimits, FanSpeed, Fans, FecHistogram, LANES, Module, PhysicalStatistics,
+    PowerSupplies, RegisterQuery, START, Temperature, Temperatures, Troubleshooting, monitor,
 };
-use ib_mad::vendor::{self, GeneralInfo, status};
+use ib_mad::vendor::{ACCESS_REGISTER, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
 
 use crate::net::{Net, NodeId, PortId};
@@ -39,7 +39,7 @@ const RPM: u16 = 6_200;
 /// Whether a request has the VSKey that its destination requires.
 pub(super) fn has_vs_key(simulation: &Simulation, at: PortId, request: &Mad) -> bool {
     let key = simulation.node(simulation.net().port(at).node).vs_key;
-    key == 0 || request.be(vendor::VS_KEY, 8) == key
+    key == 0 || request.be(VENDOR_KEY, 8) == key
 }
 
 /// Whether firmware reads the module itself for this request.
@@ -65,7 +65,7 @@ pub(super) fn fill(
     }
     match request.attribute() {
         // BaseVersion and ClassVersion, where this class has its data.
-        ClassPortInfo::ID => response.put_be(vendor::VS_KEY, 2, 0x0101),
+        ClassPortInfo::ID => response.put_be(VENDOR_KEY, 2, 0x0101),
         GeneralInfo::ID => general_info(simulation, node).encode(response),
         ACCESS_REGISTER if has_registers(simulation, node) => {
             if request.modifier() != MGIR {
@@ -76,8 +76,8 @@ pub(super) fn fill(
             }
             // The same as the first part of GeneralInfo.
             general_info(simulation, node).encode(response);
-            response.0.copy_within(vendor::DATA..vendor::DATA + MGIR_LEN, START);
-            response.0[vendor::DATA..START].fill(0);
+            response.0.copy_within(VENDOR_DATA..VENDOR_DATA + MGIR_LEN, START);
+            response.0[VENDOR_DATA..START].fill(0);
             response.0[START + MGIR_LEN..].fill(0);
         }
         _ => return Err(mad_status::UNSUPPORTED_ATTRIBUTE),
@@ -144,8 +144,8 @@ fn register(
             let port = simulation.port(port(number)?);
             // No signal from the remote side, or no module.
             let code = match (port.state, port.cable) {
-                (state::DOWN, Some(_)) => 57,
-                (state::DOWN, None) => 1024,
+                (PortState::Down, Some(_)) => 57,
+                (PortState::Down, None) => 1024,
                 _ => 0,
             };
             Troubleshooting { code }.encode(response);

@@ -4,7 +4,7 @@ use crate::net::{NodeId, PortId};
 use crate::scenario::Action;
 use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::register::LinkDown;
 use ib_mad::{Lid, Moment};
 
@@ -119,7 +119,7 @@ impl Simulation {
         // A switch's port 0 has no cable, and is always up.
         if self.net.port(end).number == 0 {
             let is_switch = self.net.node_of(end).kind == NodeKind::Switch;
-            self.port_mut(end).state = if is_switch { state::ACTIVE } else { state::DOWN };
+            self.port_mut(end).state = if is_switch { PortState::Active } else { PortState::Down };
             return;
         }
         let is_on = |of: &Self, end| of.node(of.net.port(end).node).on;
@@ -146,7 +146,7 @@ impl Simulation {
                     let counts_benign =
                         self.net.node_of(end).model.benign && now > Moment::default();
                     let port = self.port_mut(end);
-                    (port.state, port.trained_at) = (state::INIT, Some(now));
+                    (port.state, port.trained_at) = (PortState::Init, Some(now));
                     port.physical.restart(now);
                     if counts_benign {
                         port.counts.add(Counter::RcvSwitchRelayErrors, UNROUTED);
@@ -171,7 +171,7 @@ impl Simulation {
         let now = self.now;
         let counts_benign = self.net.node_of(end).model.benign;
         let port = self.port_mut(end);
-        port.state = state::DOWN;
+        port.state = PortState::Down;
         // All actions of one moment are one change: a link that has just come up cannot go down.
         if port.trained_at == Some(now) {
             return;
@@ -288,8 +288,8 @@ impl Simulation {
                 self.subnet_of[port.0 as usize] = Some(subnet as u8);
                 self.subnets[subnet].add_port(&self.net, port);
             }
-            if self.port(port).state == state::INIT {
-                self.port_mut(port).state = state::ACTIVE;
+            if self.port(port).state == PortState::Init {
+                self.port_mut(port).state = PortState::Active;
                 self.generation += 1;
                 self.invalidate(Outdated::Routes);
             }

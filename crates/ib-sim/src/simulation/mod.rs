@@ -12,12 +12,12 @@ mod update;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub use port::{Dirt, PortState};
+pub use port::{Dirt, SimulatedPort};
 pub(crate) use subnet::{HopCounts, Subnet, follow_route};
 
 use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::{Lid, Moment};
 use port::PortCounts;
 
@@ -88,7 +88,7 @@ enum Outdated {
 #[derive(Debug)]
 pub struct Simulation {
     net: Net,
-    ports: Vec<PortState>,
+    ports: Vec<SimulatedPort>,
     nodes: Vec<NodeState>,
     subnets: Vec<Subnet>,
     /// The index of each port's subnet.
@@ -120,8 +120,8 @@ impl Simulation {
         };
         let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
         let start = Moment::default();
-        let port = |id: PortId| PortState::new(id, net.port(id), PortCounts::new(start));
-        let ports: Vec<PortState> = net.port_ids().map(port).collect();
+        let port = |id: PortId| SimulatedPort::new(id, net.port(id), PortCounts::new(start));
+        let ports: Vec<SimulatedPort> = net.port_ids().map(port).collect();
         let initial = NodeState { on: true, ..NodeState::default() };
         let mut simulation = Simulation {
             ports,
@@ -143,9 +143,9 @@ impl Simulation {
         };
         for port in simulation.net.port_ids() {
             simulation.retrain(port);
-            if simulation.port(port).state == state::INIT {
+            if simulation.port(port).state == PortState::Init {
                 let port = simulation.port_mut(port);
-                (port.state, port.trained_at) = (state::ACTIVE, None);
+                (port.state, port.trained_at) = (PortState::Active, None);
             }
         }
         // The subnet managers have handled all this before the start.
@@ -216,11 +216,11 @@ impl Simulation {
     }
 
     /// The present state of a port.
-    pub fn port(&self, port: PortId) -> &PortState {
+    pub fn port(&self, port: PortId) -> &SimulatedPort {
         &self.ports[port.0 as usize]
     }
 
-    fn port_mut(&mut self, port: PortId) -> &mut PortState {
+    fn port_mut(&mut self, port: PortId) -> &mut SimulatedPort {
         &mut self.ports[port.0 as usize]
     }
 

@@ -4,20 +4,20 @@
 use crate::load::PortLoad;
 use crate::net::{Port, PortId};
 use ib_mad::counter::{COUNT, Counter};
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::register::LinkDown;
 use ib_mad::{Lid, Moment};
 
 /// The present state of a port.
 #[derive(Clone, Debug)]
-pub struct PortState {
+pub struct SimulatedPort {
     /// The peer of its cable.
     pub cable: Option<PortId>,
     /// Whether the cable carries a signal, seen from either end.
     pub signal: bool,
-    /// PortState, as `ib_mad::port_state::state` numbers it. Without ACTIVE it carries only subnet management.
-    pub state: u8,
+    /// PortState. Unless it is active, the port carries only subnet management.
+    pub state: PortState,
     /// The width and speed of the link, while there is one.
     pub trained: Option<(Width, Speed)>,
     /// When it last trained; `None` for a link from the start.
@@ -44,13 +44,13 @@ pub struct PortState {
     pub counts: PortCounts,
 }
 
-impl PortState {
+impl SimulatedPort {
     /// A port as built, before its link trains.
     pub fn new(id: PortId, built: &Port, counts: PortCounts) -> Self {
-        PortState {
+        SimulatedPort {
             cable: built.cable,
             signal: true,
-            state: state::DOWN,
+            state: PortState::Down,
             trained: None,
             trained_at: None,
             limit: (None, None),
@@ -67,8 +67,8 @@ impl PortState {
     }
 
     /// PortPhysicalState. A switch's port 0 never trains, and is up.
-    pub fn physical_state(&self) -> u8 {
-        if self.state == state::DOWN { physical::POLLING } else { physical::LINK_UP }
+    pub fn physical_state(&self) -> PhysicalState {
+        if self.state == PortState::Down { PhysicalState::Polling } else { PhysicalState::LinkUp }
     }
 
     /// The rate of its link, in bytes a second each way.
@@ -297,7 +297,7 @@ mod tests {
             (None, 7, 0.0),
         ] {
             let net = BackToBack::default().build().unwrap();
-            let mut state = PortState::new(PortId(1), &net.ports[1], PortCounts::new(at(0)));
+            let mut state = SimulatedPort::new(PortId(1), &net.ports[1], PortCounts::new(at(0)));
             state.trained = link;
             let found = state.ticks_per_second(tick);
             assert!((found - ticks).abs() < 1.0, "{link:?} {tick}: {found}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use crate::net::{Net, PortId};
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::{Lid, Moment, PortNumber};
 
 use super::Simulation;
@@ -132,7 +132,7 @@ impl HopCounts {
         }
         while let Some((port, hops)) = egress.pop_front() {
             let state = simulation.port(port);
-            let carries = state.trained.is_some() && (!active || state.state == state::ACTIVE);
+            let carries = state.trained.is_some() && (!active || state.state == PortState::Active);
             let Some(there) = state.cable.filter(|_| carries) else { continue };
             let (addressed, hops) = (net.sm_port(there), hops.saturating_add(1));
             let known = &mut counts[addressed.0 as usize];

@@ -96,7 +96,7 @@ impl Bench {
         self.apply(Action::SetTraffic { name: name.into(), flows });
     }
 
-    fn state(&self, label: &str) -> u8 {
+    fn state(&self, label: &str) -> PortState {
         self.simulation.port(self.port(label)).state
     }
 

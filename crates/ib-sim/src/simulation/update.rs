@@ -7,9 +7,9 @@ use crate::net::PortId;
 use crate::rng::Rng;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 
-use super::port::{PhysicalRates, PortState};
+use super::port::{PhysicalRates, SimulatedPort};
 use super::{Outdated, Simulation};
 
 /// The interval at which errors are drawn. They are also drawn at each change.
@@ -36,14 +36,14 @@ impl Simulation {
         if self.outdated == Outdated::Nothing {
             return;
         }
-        let link = |port: &PortState| port.cable.filter(|_| port.state == state::ACTIVE);
+        let link = |port: &SimulatedPort| port.cable.filter(|_| port.state == PortState::Active);
         let links: Vec<Option<PortId>> = self.ports.iter().map(link).collect();
         if self.outdated == Outdated::Routes {
             let flows: Vec<Flow> = self.traffic.values().flatten().copied().collect();
             self.routed = (!flows.is_empty()).then(|| RoutedFlows::new(&self.net, &links, &flows));
         }
         self.outdated = Outdated::Nothing;
-        let of_ports = |value: fn(&PortState) -> f64| self.ports.iter().map(value).collect();
+        let of_ports = |value: fn(&SimulatedPort) -> f64| self.ports.iter().map(value).collect();
         let capacity: Vec<f64> = of_ports(|port| port.bytes_per_second() as f64);
         let intake: Vec<f64> = of_ports(|port| match port.intake {
             intake if intake < 1.0 => intake * port.bytes_per_second() as f64,
@@ -113,7 +113,7 @@ pub fn next_draw(drawn: Moment) -> Moment {
 }
 
 /// The counters of a port that errors add to at random, with their rates per second.
-fn error_rates(state: &PortState) -> [(Counter, f64); 4] {
+fn error_rates(state: &SimulatedPort) -> [(Counter, f64); 4] {
     let load = state.counts.load();
     [
         (Counter::SymbolErrors, state.bit_errors * bits_per_second(state)),
@@ -123,7 +123,7 @@ fn error_rates(state: &PortState) -> [(Counter, f64); 4] {
     ]
 }
 
-fn bits_per_second(state: &PortState) -> f64 {
+fn bits_per_second(state: &SimulatedPort) -> f64 {
     state.bytes_per_second() as f64 * 8.0
 }
 

@@ -29,7 +29,7 @@ fn lid_of(transport: &SimTransport, node: &str) -> Lid {
 
 fn send_get(transport: &mut SimTransport, query: Query, lid: Lid, transaction: u32) {
     let class = query.class(false);
-    let mad = Mad::request(&query, None, transaction);
+    let mad = query.request(None, transaction);
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
     let request = OutgoingMad {
         class,

@@ -286,7 +286,7 @@ impl MadClient {
     /// A request had no response in time.
     fn on_timeout(&mut self, request: InFlight, now: Moment) {
         self.stats.record(request.pending.request.class(), MadOutcome::TimedOut);
-        if request.pending.request.query.is_optional() {
+        if request.pending.request.query.is_optional {
             return self.finish(&request, Err(RequestError::TimedOut));
         }
         let retries = self.config.retries;

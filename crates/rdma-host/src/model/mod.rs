@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use display_text::labeled_enum;
 use ib_mad::moment::{Anchor, Moment};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::{Raw, Reading};
 use ib_mad::register::Module;
@@ -92,9 +93,8 @@ pub struct Port {
     pub at: Moment,
     /// `InfiniBand` or `Ethernet`; empty where the kernel is too old to say.
     pub link_layer: String,
-    /// PortState; 5 is the kernel's ACTIVE_DEFER.
-    pub state: Option<u8>,
-    pub physical_state: Option<u8>,
+    pub state: Option<PortState>,
+    pub physical_state: Option<PhysicalState>,
     /// Its rate by the kernel, in bytes a second.
     pub rate: Option<u64>,
     pub width: Option<Width>,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ib_mad::Lid;
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 use rustix::fs::{Mode, OFlags, openat};
 
@@ -177,13 +178,13 @@ const PHYSICAL_STATES: [&str; 8] = [
 ];
 
 /// PortState: `4: ACTIVE`, or the word alone.
-pub(super) fn state(text: &str) -> Option<u8> {
-    numbered(text, &STATES)
+pub(super) fn state(text: &str) -> Option<PortState> {
+    numbered(text, &STATES).map(PortState::from_code)
 }
 
 /// PortPhysicalState: `5: LinkUp`, or the word alone.
-pub(super) fn physical_state(text: &str) -> Option<u8> {
-    numbered(text, &PHYSICAL_STATES)
+pub(super) fn physical_state(text: &str) -> Option<PhysicalState> {
+    numbered(text, &PHYSICAL_STATES).map(PhysicalState::from_code)
 }
 
 /// The number before the colon; without a colon the index of the word in the list.
@@ -353,15 +354,21 @@ mod tests {
 
     #[test]
     fn states_words_and_lids_parse() {
-        assert_eq!(state("4: ACTIVE"), Some(4));
-        assert_eq!(state("0: <unknown>"), Some(0));
+        assert_eq!(state("4: ACTIVE"), Some(PortState::Active));
+        assert_eq!(state("0: <unknown>"), Some(PortState::Other(0)));
         assert_eq!(
             (state("DOWN"), state("active"), state("ACTIVE_DEFER")),
-            (Some(1), Some(4), Some(5))
+            (Some(PortState::Down), Some(PortState::Active), Some(PortState::ActiveDefer))
         );
         assert_eq!((state("LinkUp"), state("x: y"), state("")), (None, None, None));
-        assert_eq!((physical_state("3: Disabled"), physical_state("Disabled")), (Some(3), Some(3)));
-        assert_eq!((physical_state("LinkUp"), physical_state("<unknown>")), (Some(5), Some(0)));
+        assert_eq!(
+            (physical_state("3: Disabled"), physical_state("Disabled")),
+            (Some(PhysicalState::Disabled), Some(PhysicalState::Disabled))
+        );
+        assert_eq!(
+            (physical_state("LinkUp"), physical_state("<unknown>")),
+            (Some(PhysicalState::LinkUp), Some(PhysicalState::Other(0)))
+        );
         assert_eq!((physical_state("ACTIVE"), physical_state("")), (None, None));
         assert_eq!(
             (word("1: CA"), word("4: RNIC"), word("CA")),

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 use super::*;
+use ib_mad::port_state::PortState;
 use ib_mad::{Counter, Guid};
 use rig::{Gate, Lines, logged, read_until};
 
@@ -79,7 +80,7 @@ impl Sysfs {
 }
 
 /// Names, GUIDs and the first port's state.
-fn summary(host: &mut HostReader) -> Vec<(String, Option<Guid>, Option<u8>)> {
+fn summary(host: &mut HostReader) -> Vec<(String, Option<Guid>, Option<PortState>)> {
     let devices = host.read().devices;
     let summary = |device: &Device| {
         let state = device.ports.first().and_then(|port| port.state);
@@ -88,8 +89,8 @@ fn summary(host: &mut HostReader) -> Vec<(String, Option<Guid>, Option<u8>)> {
     devices.iter().map(summary).collect()
 }
 
-fn active(name: &str, guid: u64) -> (String, Option<Guid>, Option<u8>) {
-    (name.to_owned(), Some(Guid(guid)), Some(4))
+fn active(name: &str, guid: u64) -> (String, Option<Guid>, Option<PortState>) {
+    (name.to_owned(), Some(Guid(guid)), Some(PortState::Active))
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn port_directories_01_and_1_are_one_port() {
     sysfs.put("infiniband/mlx5_0/ports/01/state", "1: DOWN\n");
     let devices = sysfs.host().read().devices;
     assert_eq!(devices[0].ports.len(), 1);
-    assert_eq!(devices[0].ports[0].state, Some(4));
+    assert_eq!(devices[0].ports[0].state, Some(PortState::Active));
 }
 
 #[test]

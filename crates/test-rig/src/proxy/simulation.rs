@@ -70,7 +70,7 @@ impl Responder {
         let class = Class::ALL.into_iter().find(|class| *class as u8 == mad.class())?;
         if class == Class::Vendor && mad.attribute() == CONFIG_SPACE {
             let mut response = mad.response();
-            response.put_be(ib_mad::vendor::DATA, 4, HARDWARE_ID.into());
+            response.put_be(ib_mad::mad::VENDOR_DATA, 4, HARDWARE_ID.into());
             return Some(response);
         }
         let lid = if mad.is_directed() { Lid::PERMISSIVE } else { lid };

@@ -15,7 +15,7 @@ use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::testing::up;
-use ib_mad::port_state::{PortStatus, state};
+use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::rate::Width;
 use ib_mad::{Counter, Reading};
 
@@ -137,7 +137,7 @@ fn link_down_is_one_event_despite_unknown_states() {
 fn link_down_has_the_states_of_both_ends() {
     let mut sim = Simulation::new();
     let link = sim.link().link;
-    for (port, number) in [(link.0, state::DOWN), (link.1, state::INIT)] {
+    for (port, number) in [(link.0, PortState::Down), (link.1, PortState::Init)] {
         let status = PortStatus { state: number, ..up(1) };
         sim.snapshot().statuses[port.0 as usize] = PortRead::Ok(status);
     }

@@ -26,7 +26,7 @@ use ib_health::outage::Downtime;
 use ib_health::{Assessment, PortAssessment, evidence};
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_event::PortEventKind;
-use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
+use ib_mad::port_state::{PhysicalState, PortStatus, SpeedFields};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Moment};
 use rdma_host::model::{Device, HostSnapshot, Port};
@@ -298,15 +298,14 @@ fn node(guid: Guid, name: &str, ports: u8) -> DiscoveredNode {
 
 /// A port's status in the fabric's terms; `None` if the kernel did not report its state.
 fn status(port: &Port) -> Option<PortStatus> {
-    let known = port.state?;
+    let state = port.state?;
     // Some drivers report only one of the two.
-    let has_link = known == state::ACTIVE || known == state::ACTIVE_DEFER;
-    let physical_state = port.physical_state.or(has_link.then_some(physical::LINK_UP));
+    let physical_state = port.physical_state.or(state.is_active().then_some(PhysicalState::LinkUp));
     Some(PortStatus {
         lid: port.lid.unwrap_or_default(),
         sm_lid: port.sm_lid.unwrap_or_default(),
-        state: known,
-        physical_state: physical_state.unwrap_or(0),
+        state,
+        physical_state: physical_state.unwrap_or_default(),
         width: port.width,
         speed: port.speed,
         ..PortStatus::default()

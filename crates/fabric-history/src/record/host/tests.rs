@@ -10,7 +10,7 @@ use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::{PortEvent, PortEventKind};
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::rate::Width;
 use rdma_host::model::Port;
 use rdma_host::testing::{port, snapshot};
@@ -116,7 +116,7 @@ const NONE: [&str; 0] = [];
 fn reported_port_error_sets_the_event_time() {
     let mut sim = Simulation::new();
     sim.hear(500, PortEventKind::PortError);
-    sim.port().state = Some(state::DOWN);
+    sim.port().state = Some(PortState::Down);
     assert_eq!(
         sim.look(),
         [
@@ -127,7 +127,7 @@ fn reported_port_error_sets_the_event_time() {
     assert_eq!(sim.events[0].about, About::Port(Guid(0xabc), 1));
     assert_eq!(sim.look(), NONE);
     sim.hear(2_250, PortEventKind::PortActive);
-    sim.port().state = Some(state::ACTIVE);
+    sim.port().state = Some(PortState::Active);
     assert_eq!(sim.look(), ["47.25 link_up: mlx5_0 port 1: Active again"]);
     // Lost and restored between two reads, twice.
     for millis in [1_000, 2_000] {
@@ -143,7 +143,7 @@ fn reported_port_error_sets_the_event_time() {
 #[test]
 fn unreported_change_has_the_snapshot_time() {
     let mut sim = Simulation::new();
-    sim.port().state = Some(state::INIT);
+    sim.port().state = Some(PortState::Init);
     let events = sim.look();
     assert!(
         events[0].starts_with("30 link_down") && events[1].starts_with("30 flap"),
@@ -151,7 +151,7 @@ fn unreported_change_has_the_snapshot_time() {
     );
     sim.port().state = None;
     assert_eq!(sim.look(), NONE, "nobody knows");
-    sim.port().state = Some(state::ACTIVE_DEFER);
+    sim.port().state = Some(PortState::ActiveDefer);
     assert_eq!(sim.look(), ["60 link_up: mlx5_0 port 1: Active again"]);
     sim.port().width = Some(Width::X1);
     assert_eq!(sim.look(), ["75 rate_changed: mlx5_0 port 1: from 4x NDR to 1x NDR"]);
@@ -198,7 +198,7 @@ fn fabric_is_shared_while_devices_stay() {
         Arc::clone(&sim.observe(&[]).unwrap().0.snapshot.unwrap().fabric)
     };
     let first = fabric_of(&mut |_| {});
-    let same = fabric_of(&mut |device| device.ports[0].state = Some(state::DOWN));
+    let same = fabric_of(&mut |device| device.ports[0].state = Some(PortState::Down));
     assert!(Arc::ptr_eq(&first, &same));
     let hangs = fabric_of(&mut |device| {
         device.ports.clear();

@@ -6,7 +6,7 @@
 //! looks the same, so the first response is checked again before a duplicate is reported.
 
 use ib_mad::port_info::PortInfo;
-use ib_mad::port_state::{PortStatus, physical};
+use ib_mad::port_state::{PhysicalState, PortStatus};
 use ib_mad::smp::NodeInfo;
 use ib_mad::{DirectedRoute, Guid, PortNumber};
 
@@ -51,7 +51,10 @@ pub(super) fn same_device(one: &NodeInfo, other: &NodeInfo) -> bool {
 
 /// Whether nothing can enter by a port: it sleeps, polls or is disabled.
 fn is_down(status: &PortStatus) -> bool {
-    matches!(status.physical_state, physical::SLEEP..=physical::DISABLED)
+    matches!(
+        status.physical_state,
+        PhysicalState::Sleep | PhysicalState::Polling | PhysicalState::Disabled
+    )
 }
 
 impl Discovery {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ib_mad::m_key::MKeys;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
-use ib_mad::port_state::{PortStatus, SpeedFields, state};
+use ib_mad::port_state::{PortState, PortStatus, SpeedFields};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
 use ib_mad::{DirectedRoute, Guid, Moment, PortNumber, device};
@@ -286,7 +286,7 @@ impl Discovery {
         {
             self.query(route, DiscoveryRequest::Extended { node, port });
         }
-        if leads_on && !known && status.state == state::ACTIVE && self.skipped.contains(&end) {
+        if leads_on && !known && status.state == PortState::Active && self.skipped.contains(&end) {
             self.skip(end);
         } else if leads_on && !known {
             let neighbor = DiscoveryRequest::Node { from: Some((node, port)), verify: false };

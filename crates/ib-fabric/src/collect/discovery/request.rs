@@ -1,7 +1,7 @@
 //! The requests of a discovery: their attributes and M_Keys, and the meaning of a missing response.
 
 use ib_mad::m_key::MKey;
-use ib_mad::port_state::{SpeedFields, state};
+use ib_mad::port_state::{PortState, SpeedFields};
 use ib_mad::smp;
 use ib_mad::{DirectedRoute, Guid, PortNumber, Query};
 use ib_umad::RequestError;
@@ -95,7 +95,7 @@ impl Discovery {
         let status = self.nodes[node].port(port).and_then(|found| found.status);
         silent >= MAX_SILENT
             && silent > self.hosts_found
-            && status.is_some_and(|status| status.state == state::ACTIVE)
+            && status.is_some_and(|status| status.state == PortState::Active)
     }
 
     pub(super) fn handle_failure(&mut self, step: Step, failure: RequestError) {

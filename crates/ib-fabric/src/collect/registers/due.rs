@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::register::{RegisterQuery, Temperatures};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, Moment};
@@ -108,7 +108,7 @@ impl Due<'_> {
         let now = self.now;
         let is_due = |interval: Duration, last| take_turns(end, interval, last, now);
         let status = self.snapshot.status(port);
-        if !status.is_some_and(|it| it.link_up() && it.state == state::ACTIVE) {
+        if !status.is_some_and(|it| it.link_up() && it.state == PortState::Active) {
             let trouble = known.and_then(|known| known.trouble.as_ref()).map(|read| read.at);
             if fabric.port(port).peer.is_some() && is_due(intervals.physical, trouble) {
                 self.push(port, Some(RegisterQuery::Troubleshooting(number)));

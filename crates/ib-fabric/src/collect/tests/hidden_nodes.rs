@@ -38,11 +38,11 @@ fn link_down_behind_hung_leaf_is_seen_next_sweep() {
     let state = |swept: &SweepResult| swept.snapshot.status(port).map(|status| status.state);
     for _ in 0..2 {
         let quiet = swept(&mut transport, &hidden, &mut agents);
-        assert_eq!((state(&quiet), quiet.changed), (Some(state::ACTIVE), false));
+        assert_eq!((state(&quiet), quiet.changed), (Some(PortState::Active), false));
     }
     transport.nodes[20].links.remove(&2);
     let down = swept(&mut transport, &hidden, &mut agents);
-    assert_eq!((state(&down), down.changed), (Some(state::DOWN), true));
+    assert_eq!((state(&down), down.changed), (Some(PortState::Down), true));
 }
 
 #[test]

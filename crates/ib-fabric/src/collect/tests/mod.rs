@@ -10,7 +10,7 @@ use std::time::Duration;
 use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{DetailPolicy, OptionalCounters};
-use ib_mad::port_state::state;
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::{Counter, Guid, Lid, Moment};
 use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::query::{QueryPlan, run};
@@ -335,7 +335,7 @@ fn pulled_cable_is_a_change_idle_fabric_is_not() {
     let after = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(after.changed);
     let port = fabric.find((Guid(2), 2)).unwrap();
-    assert_eq!(after.snapshot.status(port).unwrap().state, state::DOWN);
+    assert_eq!(after.snapshot.status(port).unwrap().state, PortState::Down);
 
     let again = Arc::new(Fabric::assemble(
         discovered(&mut transport).fabric,
@@ -480,21 +480,21 @@ fn both_ends_of_pulled_cable_go_down_in_one_sweep() {
     let state = |guid, port| {
         swept.snapshot.status(fabric.find((Guid(guid), port)).unwrap()).map(|status| status.state)
     };
-    assert_eq!((state(2, 2), state(3, 2)), (Some(state::DOWN), Some(state::DOWN)));
+    assert_eq!((state(2, 2), state(3, 2)), (Some(PortState::Down), Some(PortState::Down)));
     // The host cannot be queried any more; only the scripted one responds by LID.
-    assert_eq!((state(2, 3), state(4, 1)), (Some(state::DOWN), None));
-    assert_eq!((state(3, 4), state(5, 1)), (Some(state::ACTIVE), Some(state::ACTIVE)));
+    assert_eq!((state(2, 3), state(4, 1)), (Some(PortState::Down), None));
+    assert_eq!((state(3, 4), state(5, 1)), (Some(PortState::Active), Some(PortState::Active)));
 }
 
 #[test]
 fn polling_port_is_no_change() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
-    transport.polling = 4; // port training, as a port does with half a cable in it
+    transport.polling = PhysicalState::Training; // as a port does with half a cable in it
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(!swept.changed);
     let port = fabric.find((Guid(2), 8)).unwrap();
-    assert_eq!(swept.snapshot.status(port).unwrap().physical_state, 4);
+    assert_eq!(swept.snapshot.status(port).unwrap().physical_state, PhysicalState::Training);
 }
 
 #[test]

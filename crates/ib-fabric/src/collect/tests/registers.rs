@@ -49,7 +49,7 @@ fn read(
 
 /// A device that responds to everything; bit 20 is as given.
 fn response(query: &Query, registers: bool) -> Mad {
-    let mut mad = Mad::request(query, None, 0).response();
+    let mut mad = query.request(None, 0).response();
     match query.register {
         None => GeneralInfo {
             capabilities: [u32::from(registers) << 20, 0, 0, 0],

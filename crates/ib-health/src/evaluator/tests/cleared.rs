@@ -42,7 +42,7 @@ impl Leaf {
             shown(self.fabric.end(port), &mut reading);
             snapshot.readings[port.0 as usize] = Some(reading).filter(|it| !it.is_empty());
             let is_down = self.down == Some(self.fabric.end(port));
-            let down = PortStatus { state: state::DOWN, ..PortStatus::default() };
+            let down = PortStatus { state: PortState::Down, ..PortStatus::default() };
             let status = if is_down { down } else { running(Width::X4, Speed::Edr) };
             snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
         }

@@ -1,7 +1,7 @@
 //! The effect of each action.
 
 use super::*;
-use ib_mad::port_state::{physical, state};
+use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 
 const NDR: u64 = 50_000_000_000;
@@ -19,20 +19,23 @@ fn link_comes_up_in_init_until_the_sm_sweeps() {
         bench.after(10);
         for end in ends {
             bench.signal(end, false);
-            assert_eq!(ends.map(|end| bench.state(end)), [state::DOWN; 2]);
+            assert_eq!(ends.map(|end| bench.state(end)), [PortState::Down; 2]);
             let port = bench.simulation.port(bench.port(end));
-            assert_eq!((port.physical_state(), port.bytes_per_second()), (physical::POLLING, 0));
+            assert_eq!(
+                (port.physical_state(), port.bytes_per_second()),
+                (PhysicalState::Polling, 0)
+            );
             bench.after(5000);
             bench.signal(&far, true);
-            assert_eq!(ends.map(|end| bench.state(end)), [state::INIT; 2]);
+            assert_eq!(ends.map(|end| bench.state(end)), [PortState::Init; 2]);
             assert_eq!(bench.simulation.port(bench.port(end)).bytes_per_second(), NDR);
             bench.after(999);
-            assert_eq!(ends.map(|end| bench.state(end)), [state::INIT; 2]);
+            assert_eq!(ends.map(|end| bench.state(end)), [PortState::Init; 2]);
             bench.after(1);
-            assert_eq!(ends.map(|end| bench.state(end)), [state::ACTIVE; 2]);
+            assert_eq!(ends.map(|end| bench.state(end)), [PortState::Active; 2]);
             // A link that is up does not come up again.
             bench.signal(end, true);
-            assert_eq!(ends.map(|end| bench.state(end)), [state::ACTIVE; 2]);
+            assert_eq!(ends.map(|end| bench.state(end)), [PortState::Active; 2]);
         }
         bench.assert_counted(Counter::LinkDowned, &ends.map(|end| (end, 2)));
         // A Quantum-2 discards packets to a port without a link; that is not congestion.
@@ -71,7 +74,7 @@ fn retraining_counts_a_link_error_recovery() {
     let port = bench.port("host-4[1]");
     bench.apply(Action::Retrain { port });
     bench.apply(Action::Retrain { port });
-    assert_eq!(bench.state("host-4[1]"), state::ACTIVE);
+    assert_eq!(bench.state("host-4[1]"), PortState::Active);
     let twice = [("host-4[1]", 2), ("leaf-0-2[1]", 2)];
     bench.assert_counted(Counter::LinkErrorRecoveries, &twice);
     bench.assert_counted(Counter::LinkDowned, &[]);
@@ -100,7 +103,7 @@ fn link_limit_holds_from_either_end() {
         bench.apply(Action::LimitLink { port: bench.port(at), width, speed });
         for end in [end, &far] {
             assert_eq!(bench.simulation.port(bench.port(end)).bytes_per_second(), bytes, "{nth}");
-            assert_eq!(bench.state(end), state::INIT);
+            assert_eq!(bench.state(end), PortState::Init);
         }
         bench.after(2000);
         bench.assert_counted(Counter::LinkDowned, &[(end, nth as u64 + 1), (&far, nth as u64 + 1)]);
@@ -108,7 +111,7 @@ fn link_limit_holds_from_either_end() {
     // Without a signal the link does not train; the limit holds later.
     bench.signal(end, false);
     bench.apply(Action::LimitLink { port: bench.port(end), width: Some(Width::X1), speed: None });
-    assert_eq!(bench.state(end), state::DOWN);
+    assert_eq!(bench.state(end), PortState::Down);
     bench.signal(end, true);
     assert_eq!(bench.simulation.port(bench.port(&far)).bytes_per_second(), NDR / 4);
     bench.assert_counted(Counter::LinkDowned, &[(end, 6), (&far, 6)]);
@@ -126,7 +129,10 @@ fn power_off_takes_links_down_and_clears_counters() {
     bench.after(5000);
     bench.power("host-4", false);
     assert!(!bench.simulation.node(bench.node("host-4")).on);
-    assert_eq!((bench.state("host-4[1]"), bench.state("leaf-0-2[1]")), (state::DOWN, state::DOWN));
+    assert_eq!(
+        (bench.state("host-4[1]"), bench.state("leaf-0-2[1]")),
+        (PortState::Down, PortState::Down)
+    );
     bench.after(5000);
     assert_eq!(bench.count("leaf-0-0[1]", Counter::XmitData), sent, "nothing is sent");
     bench.power("host-4", true);
@@ -151,11 +157,11 @@ fn link_between_two_nodes_that_are_off_needs_both() {
     bench.after(1000);
     bench.power("leaf-0-1", true);
     bench.after(3000);
-    assert_eq!(bench.state(leaf), state::DOWN);
+    assert_eq!(bench.state(leaf), PortState::Down);
     bench.power(&node, true);
-    assert_eq!((bench.state(leaf), bench.state(&spine)), (state::INIT, state::INIT));
+    assert_eq!((bench.state(leaf), bench.state(&spine)), (PortState::Init, PortState::Init));
     bench.after(1000);
-    assert_eq!((bench.state(leaf), bench.state(&spine)), (state::ACTIVE, state::ACTIVE));
+    assert_eq!((bench.state(leaf), bench.state(&spine)), (PortState::Active, PortState::Active));
     // Both have been cleared since.
     assert_eq!([leaf, &spine].map(|end| bench.count(end, Counter::LinkDowned)), [0, 0]);
 }
@@ -199,17 +205,20 @@ fn cable_is_moved_to_a_free_port_and_back() {
     bench.move_cable("leaf-0-2[1]", "spine-1[6]");
     assert_eq!(bench.cable("spine-1[6]").as_deref(), Some("host-4[1]"));
     assert_eq!(bench.cable("host-4[1]").as_deref(), Some("spine-1[6]"));
-    assert_eq!((bench.cable("leaf-0-2[1]"), bench.state("leaf-0-2[1]")), (None, state::DOWN));
+    assert_eq!((bench.cable("leaf-0-2[1]"), bench.state("leaf-0-2[1]")), (None, PortState::Down));
     assert_eq!(bench.simulation.port(port).bytes_per_second(), NDR);
     bench.after(1000);
     assert_eq!(
         (bench.state("host-4[1]"), bench.state("spine-1[6]")),
-        (state::ACTIVE, state::ACTIVE)
+        (PortState::Active, PortState::Active)
     );
     bench.move_cable("spine-1[6]", "leaf-0-2[1]");
     bench.after(1000);
     assert_eq!(bench.cable("host-4[1]").as_deref(), Some("leaf-0-2[1]"));
-    assert_eq!((bench.state("host-4[1]"), bench.state("spine-1[6]")), (state::ACTIVE, state::DOWN));
+    assert_eq!(
+        (bench.state("host-4[1]"), bench.state("spine-1[6]")),
+        (PortState::Active, PortState::Down)
+    );
     // It is limited and loses its signal at one moment, which is one change, and is moved back. At
     // the first move it was down already.
     let counts = [("host-4[1]", 2), ("leaf-0-2[1]", 1), ("spine-1[6]", 1)];
@@ -224,7 +233,7 @@ fn move_to_a_cabled_port_swaps_the_cables() {
     for (here, there) in [("host-4[1]", "leaf-0-3[2]"), ("host-7[1]", "leaf-0-2[1]")] {
         assert_eq!(bench.cable(here).as_deref(), Some(there));
         assert_eq!(bench.cable(there).as_deref(), Some(here));
-        assert_eq!((bench.state(here), bench.state(there)), (state::ACTIVE, state::ACTIVE));
+        assert_eq!((bench.state(here), bench.state(there)), (PortState::Active, PortState::Active));
     }
     assert_eq!(bench.counted(Counter::LinkDowned).into_values().collect::<Vec<_>>(), [1; 4]);
 }
@@ -237,12 +246,12 @@ fn swapping_the_ends_of_one_cable_changes_nothing() {
     assert_eq!(bench.cable("leaf-0-2[1]").as_deref(), Some("host-4[1]"));
     bench.assert_counted(Counter::LinkDowned, &[("host-4[1]", 1), ("leaf-0-2[1]", 1)]);
     bench.after(1000);
-    assert_eq!(bench.state("host-4[1]"), state::ACTIVE);
+    assert_eq!(bench.state("host-4[1]"), PortState::Active);
     // Impossible moves change nothing.
     for (from, to) in [("leaf-0-2[1]", "leaf-0-2[1]"), ("leaf-0-2[1]", "spine-0[0]")] {
         bench.move_cable(from, to);
         assert_eq!(bench.cable("leaf-0-2[1]").as_deref(), Some("host-4[1]"));
-        assert_eq!(bench.state("host-4[1]"), state::ACTIVE);
+        assert_eq!(bench.state("host-4[1]"), PortState::Active);
     }
     bench.move_cable("leaf-0-2[5]", "leaf-0-2[6]");
     bench.assert_counted(Counter::LinkDowned, &[("host-4[1]", 1), ("leaf-0-2[1]", 1)]);
@@ -271,11 +280,11 @@ fn port_with_its_first_cable_joins_the_subnet() {
     // The leaf's second uplink is moved to the host.
     let spine = bench.cable("leaf-0-3[4]").unwrap();
     bench.move_cable(&spine, "host-7[1]");
-    assert_eq!(bench.state("host-7[1]"), state::INIT);
+    assert_eq!(bench.state("host-7[1]"), PortState::Init);
     bench.after(1000);
     assert_eq!(
         (bench.state("host-7[1]"), bench.state("leaf-0-3[4]")),
-        (state::ACTIVE, state::ACTIVE)
+        (PortState::Active, PortState::Active)
     );
     let lid = bench.simulation.port(host).lid;
     assert!(lid.is_unicast());
@@ -327,12 +336,12 @@ fn no_sm_sweeps_while_the_masters_host_is_off() {
     bench.after(5000);
     bench.signal("host-4[1]", true);
     bench.after(60_000);
-    assert_eq!(bench.state("host-4[1]"), state::INIT);
+    assert_eq!(bench.state("host-4[1]"), PortState::Init);
     assert!(bench.simulation.node(bench.node("leaf-0-2")).port_state_change);
     bench.power("host-1", true);
     bench.after(1000);
     for port in ["host-4[1]", "host-1[1]", "leaf-0-0[2]"] {
-        assert_eq!(bench.state(port), state::ACTIVE, "{port}");
+        assert_eq!(bench.state(port), PortState::Active, "{port}");
     }
     assert!(!bench.simulation.node(bench.node("leaf-0-2")).port_state_change);
 }
@@ -349,10 +358,10 @@ fn sm_activates_only_reachable_links() {
         speed: None,
     });
     bench.after(10_000);
-    assert_eq!(bench.state("host-4[1]"), state::INIT);
+    assert_eq!(bench.state("host-4[1]"), PortState::Init);
     bench.signal("leaf-0-2[3]", true);
     bench.after(1000);
-    assert_eq!(bench.state("host-4[1]"), state::ACTIVE);
+    assert_eq!(bench.state("host-4[1]"), PortState::Active);
 }
 
 #[test]

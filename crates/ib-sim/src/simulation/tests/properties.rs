@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use ib_mad::port_state::state;
+use ib_mad::port_state::PortState;
 use ib_mad::rate::{Speed, Width};
 
 /// An action is made of its kind, two indices and a number.
@@ -65,7 +65,7 @@ fn assert_agreed(simulation: &Simulation) {
             assert_eq!((port.cable, port.trained), (None, None), "{label}");
             continue;
         }
-        assert_eq!(port.trained.is_none(), port.state == state::DOWN, "{label}");
+        assert_eq!(port.trained.is_none(), port.state == PortState::Down, "{label}");
         let Some(far) = port.cable else {
             assert_eq!(port.trained, None, "{label}");
             continue;

@@ -59,7 +59,7 @@ fn device_that_refuses_its_first_counters_is_not_asked_again() {
             let device = &snapshot.devices[0];
             assert_eq!(device.kind, PortKind::Restricted);
             assert!(device.ports.iter().all(|port| port.kind == PortKind::Restricted));
-            assert_eq!(device.ports[1].state, Some(4), "states are read");
+            assert_eq!(device.ports[1].state, Some(PortState::Active), "states are read");
             // Longer than any backoff.
             time.advance(2 * host.context.options.error_backoff);
         }
@@ -112,7 +112,10 @@ fn counter_that_failed_once_is_back_at_the_next_read() {
         sysfs.put(state, "1: DOWN\n");
         fails.store(false, Ordering::Relaxed);
         let port = &host.read().devices[0].ports[0];
-        assert_eq!((port.state, port.reading.get(Counter::SymbolErrors)), (Some(1), Some(7)));
+        assert_eq!(
+            (port.state, port.reading.get(Counter::SymbolErrors)),
+            (Some(PortState::Down), Some(7))
+        );
     });
     assert!(lines.is_empty(), "{lines:?}");
 }
@@ -131,7 +134,7 @@ fn counters_of_nvlink_bridge_are_never_read() {
         assert_eq!((device.kind, device.unreadable_files), (PortKind::NvlinkBridge, 0));
         assert_eq!(
             (device.ports[0].kind, device.ports[0].state),
-            (PortKind::NvlinkBridge, Some(4))
+            (PortKind::NvlinkBridge, Some(PortState::Active))
         );
     }
     assert_eq!(reads.lock().unwrap().len(), 0);
