@@ -112,7 +112,7 @@ impl Read {
         snapshot.anchor.wall += later;
         let fabric = Arc::clone(&snapshot.fabric);
         for port in fabric.port_indexes() {
-            let Some(reading) = &mut snapshot.readings[port.0 as usize] else { continue };
+            let Some(reading) = &mut snapshot.readings[port] else { continue };
             let Some(before) = self.first.reading(port) else { continue };
             let waits = match crowd {
                 Crowd::AsRead => None,
@@ -148,7 +148,7 @@ impl Read {
         const SOME: u64 = 1_000_000;
         let share = 0.05 + f64::from(port.0.wrapping_mul(2_654_435_761) % 900) / 1000.0;
         let status = self.second.status(port).unwrap();
-        let tick = self.second.ticks[self.second.fabric.port(port).node.0 as usize];
+        let tick = self.second.ticks[self.second.fabric.port(port).node];
         let seconds = INTERVAL.as_secs_f64();
         let runs = status.width.zip(status.speed);
         let of_some = runs.and_then(|(width, speed)| wait(SOME, tick, width, speed, seconds));

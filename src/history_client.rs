@@ -14,8 +14,7 @@ use fabric_history::source::{
     Answer, EventFilter, Events, Page, SeriesDetail, Source, SourceError, for_each_event,
 };
 use ib_fabric::reference::Reference;
-use ib_fabric::topology::End;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, PortKey, PortNumber};
 use serde::de::DeserializeOwned;
 
 use crate::remote::{self, Access, Remote, one_line};
@@ -221,7 +220,7 @@ impl Source for HistoryClient {
         self.query(&HistoryQuery::Events(filter.clone(), page))
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {
+    fn cables(&self, ports: &[PortKey], window: Window) -> Answer<Vec<Cable>> {
         let mut cables: Vec<Cable> = Vec::new();
         for some in ports.chunks(MAX_PORTS) {
             cables.extend(self.query::<Vec<Cable>>(&HistoryQuery::Cables(some.to_vec(), window))?);
@@ -235,7 +234,12 @@ impl Source for HistoryClient {
         self.query(&HistoryQuery::ErrorDeltas(window))
     }
 
-    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>> {
+    fn series(
+        &self,
+        ports: &[PortKey],
+        detail: SeriesDetail,
+        window: Window,
+    ) -> Answer<Vec<Series>> {
         let mut series = Vec::new();
         for some in ports.chunks(MAX_PORTS) {
             let query = HistoryQuery::Series(some.to_vec(), detail, window);

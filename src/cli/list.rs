@@ -12,7 +12,7 @@ use crate::history_client::Place;
 use display_text::grouped;
 use fabric_api::model::{Condition, LEARNING, Verdicts};
 use ib_health::{Reason, Verdict};
-use ib_mad::PortNumber;
+use ib_mad::{PortKey, PortNumber};
 
 use super::gate::{FailOn, Gate};
 use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};
@@ -286,7 +286,7 @@ impl NodeMatch {
         match self {
             NodeMatch::Pattern(pattern) => glob(pattern, node),
             NodeMatch::Places(places) => guid.parse().is_ok_and(|guid| match port {
-                Some(port) => is_at(places, (guid, port)),
+                Some(port) => is_at(places, PortKey::new(guid, port)),
                 None => places.iter().any(|(of, _)| *of == guid),
             }),
         }

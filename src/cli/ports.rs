@@ -1,5 +1,6 @@
 //! `ports`: the ports of nodes with state, neighbor, verdict and counters.
 
+use ib_mad::PortKey;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -100,7 +101,7 @@ impl PortsArgs {
         for detail in &mut nodes {
             let guid = detail.node.guid.parse().unwrap_or_default();
             detail.ports.retain(|port| {
-                is_at(places, (guid, port.name.port))
+                is_at(places, PortKey::new(guid, port.name.port))
                     && self.selection.selects(verdict(port), port.reasons.iter().map(|it| &**it))
             });
             detail.ports.sort_by_key(|port| key(self.list.order(), port));

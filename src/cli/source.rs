@@ -27,8 +27,8 @@ use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};
 use ib_fabric::reference::Reference;
-use ib_fabric::topology::{End, LinkId};
-use ib_mad::Guid;
+use ib_fabric::topology::LinkId;
+use ib_mad::{Guid, PortKey};
 use ib_umad::umad::Umad;
 use process_clock::Clock;
 use site_config::units::HumanDuration;
@@ -289,8 +289,8 @@ impl FabricSource {
     /// The nodes and ports that a text means, in any of its spellings. An error if there are none.
     pub fn places(&self, flag: &str, text: &str) -> Result<Vec<Place>, Fatal> {
         let reference = Reference::new(text);
-        if let Some(LinkId(a, b)) = reference.link {
-            return Ok([a, b].map(|(guid, number)| (guid, Some(number))).to_vec());
+        if let Some(LinkId { low: a, high: b }) = reference.link {
+            return Ok([a, b].map(|port| (port.guid, Some(port.number))).to_vec());
         }
         let filter = Filter { q: text.to_owned(), ..Filter::default() };
         let found = match text {
@@ -320,7 +320,7 @@ fn places_of(reference: &Reference, found: &Search, fabric: Option<&str>) -> Vec
 }
 
 /// Whether one of some places is this port.
-pub fn is_at(places: &[Place], (guid, port): End) -> bool {
+pub fn is_at(places: &[Place], PortKey { guid, number: port }: PortKey) -> bool {
     places.iter().any(|(of, number)| *of == guid && number.is_none_or(|number| number == port))
 }
 
@@ -506,7 +506,10 @@ mod tests {
         let of_f = [(Guid(0xa1_b2c3), None), (Guid(4), Some(3))];
         assert_eq!(places(Some("f")), of_f);
         assert_eq!(places(None)[2], (Guid(5), None));
-        assert!(is_at(&of_f, (Guid(4), 3)) && !is_at(&of_f, (Guid(4), 1)));
-        assert!(is_at(&of_f, (Guid(0xa1_b2c3), 7)) && !is_at(&of_f, (Guid(9), 3)));
+        assert!(is_at(&of_f, PortKey::new(Guid(4), 3)) && !is_at(&of_f, PortKey::new(Guid(4), 1)));
+        assert!(
+            is_at(&of_f, PortKey::new(Guid(0xa1_b2c3), 7))
+                && !is_at(&of_f, PortKey::new(Guid(9), 3))
+        );
     }
 }

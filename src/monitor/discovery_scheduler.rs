@@ -11,10 +11,10 @@ use std::time::Duration;
 use crate::config::FabricSettings;
 use ib_fabric::collect::sweep::SweepResult;
 use ib_fabric::snapshot::PortRead;
-use ib_fabric::topology::{End, Presence};
+use ib_fabric::topology::Presence;
 use ib_fabric::{Fabric, Snapshot};
 use ib_mad::reading::Raw;
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Moment, PortKey};
 
 /// The longest cooldown, in sweep intervals.
 const MAX_COOLDOWN: u32 = 8;
@@ -44,7 +44,7 @@ pub(super) struct DiscoveryScheduler {
     state_changes: HashSet<Guid>,
     /// Ports that were Active in the latest sweep where the discovery found no link, and whether there was a
     /// discovery since then.
-    returned: HashMap<End, bool>,
+    returned: HashMap<PortKey, bool>,
     /// Such a port was Active in two consecutive sweeps.
     return_pending: bool,
     /// When the latest discovery ended, and how long it took.
@@ -184,16 +184,16 @@ fn is_addressed(fabric: &Fabric) -> bool {
 }
 
 /// The ports that the sweep found Active where the discovery found no link.
-fn returned_ports(snapshot: &Snapshot<Raw>) -> impl Iterator<Item = End> {
+fn returned_ports(snapshot: &Snapshot<Raw>) -> impl Iterator<Item = PortKey> {
     let fabric = &snapshot.fabric;
     let ports = fabric.port_indexes().filter(|&port| {
         let is_active = matches!(
-            &snapshot.statuses[port.0 as usize],
+            &snapshot.statuses[port],
             PortRead::Ok(status) if status.link_up() && status.state.is_active()
         );
         is_active && fabric.port(port).peer.is_some_and(|peer| !peer.connected)
     });
-    ports.map(|port| fabric.end(port))
+    ports.map(|port| fabric.port_key(port))
 }
 
 /// Whether a port has a link and no LID: it has just come up, and no subnet manager has configured it.

@@ -30,16 +30,15 @@ use ib_fabric::collect::registers::{self, RegisterReader};
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::Naming;
-use ib_fabric::topology::End;
-use ib_fabric::{Fabric, Snapshot};
+use ib_fabric::{Fabric, NodeMap, Snapshot};
 use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
-use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
 use ib_mad::pma::OptionalCounters;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
+use ib_mad::{Moment, PortKey};
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query::{self, RunError};
@@ -411,7 +410,12 @@ impl Monitor {
         Ok(())
     }
 
-    fn report_unresponsive(&mut self, new: &[End], suspicion: Option<MKeySuspicion>, now: Moment) {
+    fn report_unresponsive(
+        &mut self,
+        new: &[PortKey],
+        suspicion: Option<MKeySuspicion>,
+        now: Moment,
+    ) {
         self.stats.unanswered_ports = self.unanswered.count();
         self.stats.m_key_suspected = suspicion.is_some();
         let warnings = report::unresponsive_neighbors(new);
@@ -519,7 +523,7 @@ impl Monitor {
         let blank = self.fabric.clone().zip(last).map(|(fabric, last)| Snapshot {
             began: last.began,
             ended: last.ended,
-            silent: vec![true; fabric.nodes.len()],
+            silent: NodeMap::filled(fabric.nodes.len(), true),
             ..Snapshot::blank(fabric, last.anchor)
         });
         self.publish(blank);

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use fabric_observation::MonitorStats;
 use ib_fabric::collect::unresponsive::MKeySuspicion;
-use ib_fabric::topology::End;
 use ib_fabric::{Fabric, change};
-use ib_mad::Moment;
+use ib_mad::{Moment, PortKey};
 
 /// The time in which a warning is not logged again.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);
@@ -59,8 +58,8 @@ impl LogLimiter {
 }
 
 /// What is said of neighbors that do not respond.
-pub(super) fn unresponsive_neighbors(ports: &[End]) -> Vec<String> {
-    let warnings = ports.iter().map(|(node, port)| {
+pub(super) fn unresponsive_neighbors(ports: &[PortKey]) -> Vec<String> {
+    let warnings = ports.iter().map(|PortKey { guid: node, number: port }| {
         format!(
             "neighbor of node {node} port {port} does not respond to subnet management: its agent hangs, \
              or an M_Key protects it"

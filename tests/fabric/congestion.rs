@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ib_fabric::{PortIndex, Snapshot};
+use ib_fabric::{NodeMap, PortIndex, Snapshot};
 use ib_health::congestion::Wait;
 use ib_health::congestion::{
     Congestion, CongestionReport, FLOOR, Level, Role, RootCause, used, wait,
@@ -25,7 +25,7 @@ struct Between {
     earlier: Arc<Snapshot>,
     later: Arc<Snapshot>,
     /// The tick of each node.
-    ticks: Vec<Option<u8>>,
+    ticks: NodeMap<Option<u8>>,
 }
 
 impl Between {
@@ -54,7 +54,7 @@ impl Between {
     fn waited(&self, port: PortIndex) -> Option<Wait> {
         let (ticks, seconds) = self.grown(port, Counter::XmitWait)?;
         let status = self.later.status(port)?;
-        let tick = self.ticks[self.later.fabric.port(port).node.0 as usize];
+        let tick = self.ticks[self.later.fabric.port(port).node];
         wait(ticks, tick, status.width?, status.speed?, seconds)
     }
 
@@ -99,7 +99,7 @@ fn one_tree(between: &Between, found: &CongestionReport, root: PortIndex, cause:
     assert_eq!(role_of(root), Some(Role::Root(cause)));
     for port in &waiting {
         let role = if *port == root { Role::Root(cause) } else { Role::Victim { of: root } };
-        assert_eq!(role_of(*port), Some(role), "{:?}", between.later.fabric.end(*port));
+        assert_eq!(role_of(*port), Some(role), "{:?}", between.later.fabric.port_key(*port));
     }
     let roots = found.roles.iter().filter(|(_, role)| matches!(role, Role::Root(_)));
     assert_eq!(roots.count(), 1, "{:?}", found.roles);

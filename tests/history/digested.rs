@@ -10,8 +10,7 @@ use fabric_history::settings::HistorySettings;
 use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
 use fabric_observation::Observation;
-use ib_fabric::topology::End;
-use ib_mad::Counter;
+use ib_mad::{Counter, PortKey};
 
 use crate::jumps::sent;
 use crate::steady::{self, BUSY, Steady, SteadyRecorder, settings};
@@ -53,17 +52,17 @@ fn between(before: &Observation, after: &Observation) -> Window {
     Window { from: ended(before) + Duration::from_millis(1), to: ended(after) }
 }
 
-fn total(seen: &Observation, end: End, counter: Counter) -> Option<u64> {
+fn total(seen: &Observation, end: PortKey, counter: Counter) -> Option<u64> {
     let snapshot = seen.snapshot.as_ref().unwrap();
     snapshot.reading(snapshot.fabric.find(end)?)?.get(counter)
 }
 
-fn ends(seen: &Observation) -> Vec<End> {
+fn ends(seen: &Observation) -> Vec<PortKey> {
     let fabric = &seen.snapshot.as_ref().unwrap().fabric;
-    fabric.port_indexes().map(|port| fabric.end(port)).collect()
+    fabric.port_indexes().map(|port| fabric.port_key(port)).collect()
 }
 
-fn sum(series: &[Series], end: End, counter: Counter) -> u64 {
+fn sum(series: &[Series], end: PortKey, counter: Counter) -> u64 {
     let of = series.iter().filter(|of| of.port.end() == end && of.counter == counter);
     of.flat_map(|of| &of.steps).map(|step| step.by).sum()
 }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use fabric_observation::Observation;
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
 use ib_fabric::names::Naming;
-use ib_fabric::topology::End;
-use ib_fabric::{Fabric, Snapshot};
+use ib_fabric::{Fabric, PortMap, Snapshot};
 use ib_health::Assessment;
 use ib_health::assessment::PortAssessment;
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::SpeedFields;
-use ib_mad::{Counter, Guid, Moment, Reading};
+use ib_mad::{Counter, Guid, Moment, PortKey, Reading};
 
 use crate::{SWEEP, wall};
 
@@ -31,8 +30,8 @@ pub struct Herd {
 }
 
 /// The port of a node.
-pub fn end(node: u64) -> End {
-    (Guid(node), 1)
+pub fn end(node: u64) -> PortKey {
+    PortKey::new(Guid(node), 1)
 }
 
 /// What the errors of a node's port have come to with a sweep.
@@ -55,13 +54,13 @@ impl Herd {
         let mut snapshot =
             Snapshot::blank(Arc::clone(&self.fabric), Anchor { moment: at, wall: wall(since) });
         for index in self.fabric.port_indexes() {
-            let (Guid(node), _) = self.fabric.end(index);
+            let PortKey { guid: Guid(node), .. } = self.fabric.port_key(index);
             let mut reading = Reading::empty(at);
             reading.set(Counter::SymbolErrors, total(node, number));
-            snapshot.readings[index.0 as usize] = Some(reading);
+            snapshot.readings[index] = Some(reading);
         }
         let mut seen = Observation { fabric: NAME.into(), ..Observation::default() };
-        let ports = vec![PortAssessment::default(); self.fabric.ports.len()];
+        let ports = PortMap::filled(self.fabric.ports.len(), PortAssessment::default());
         seen.assessment = Assessment { ports, ..Assessment::default() };
         seen.stats.sweeps = number + 1 - first;
         seen.snapshot = Some(snapshot.into());

@@ -83,9 +83,9 @@ fn known(simulated: &Simulated) -> Known {
     let observation = simulated.observation();
     let fabric = &observation.snapshot.as_ref().unwrap().fabric;
     let of_link = |found: &LinkAssessment| {
-        let ports = [found.link.0, found.link.1];
+        let ports = found.link.ports();
         let counted = ports.map(|port| {
-            let errors = &observation.assessment.ports[port.0 as usize].bit_errors;
+            let errors = &observation.assessment.ports[port].bit_errors;
             errors.windows[BerWindow::Long as usize].span()
         });
         let name = |port| format!("{}[{}]", fabric.node_of(port).name, fabric.port(port).number);
@@ -175,13 +175,13 @@ timeline:
     assert_eq!(recorded.links.len(), fabric.links().count());
     assert_eq!(recorded.sweeps.len(), 400);
     for link in fabric.links() {
-        let id = fabric.link_id(link.0).unwrap();
+        let id = fabric.link_id(link.low).unwrap();
         let known = &recorded.links[&id];
         assert_eq!(known.rate, (Width::X4, Speed::Ndr));
         let since = known.since.duration_since(recorded.sweeps[0]).unwrap().as_secs() / 60;
-        let names = id.ends().map(|(guid, number)| {
-            let port = fabric.find((guid, number)).unwrap();
-            format!("{}[{number}]", fabric.node_of(port).name)
+        let names = id.ends().map(|end| {
+            let port = fabric.find(end).unwrap();
+            format!("{}[{}]", fabric.node_of(port).name, end.number)
         });
         let counted = known.ends.each_ref().map(|end| end.iter().map(|(_, by)| by).sum::<u64>());
         match names.each_ref().map(|name| &**name) {
@@ -246,7 +246,7 @@ timeline:
     let found = links.filter(|found| found.reasons.weight(Reason::RepeatedFlaps).is_some());
     let degraded = found.map(|found| {
         assert_eq!(found.verdict, Verdict::Watch);
-        fabric.link_id(found.link.0).unwrap().to_string()
+        fabric.link_id(found.link.low).unwrap().to_string()
     });
     [with_flaps, degraded.collect()]
 }

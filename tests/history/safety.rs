@@ -210,7 +210,7 @@ fn unreferenced_nodes_are_pruned() {
         assert_eq!(told, Some(herd::total(node, 1_200)), "node {node}");
     }
     for (port, told) in &memory {
-        let node = port.0.0;
+        let node = port.guid.0;
         let told = told.restored(Counter::SymbolErrors).unwrap();
         assert!(told <= herd::total(node, 1_200), "node {node}: {told}");
     }

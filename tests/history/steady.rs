@@ -91,7 +91,7 @@ impl Steady {
     ) {
         let snapshot = self.pattern.snapshot.as_ref().unwrap();
         for (port, reading) in snapshot.fabric.port_indexes().zip(&snapshot.readings) {
-            let remembered = memory.get(&snapshot.fabric.end(port));
+            let remembered = memory.get(&snapshot.fabric.port_key(port));
             for counter in Counter::all() {
                 let told = remembered.and_then(|port| port.restored(counter));
                 let read = reading.as_ref().filter(|_| number > 0);

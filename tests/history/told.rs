@@ -6,7 +6,7 @@ use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Event;
 use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
-use ib_mad::Counter;
+use ib_mad::{Counter, PortKey};
 
 use crate::frames::frames;
 use crate::{RecordedSimulation, always, events, minutes, wall};
@@ -167,10 +167,11 @@ fn increases_add_up_to_totals() {
     let (before, after) = (first.snapshot.as_ref().unwrap(), last.snapshot.as_ref().unwrap());
     let mut counted = 0;
     for port in after.fabric.port_indexes() {
-        let (guid, number) = after.fabric.end(port);
+        let PortKey { guid, number } = after.fabric.port_key(port);
         let Some(reading) = after.reading(port) else { continue };
-        let series = reader.series(&[(guid, number)], SeriesDetail::All, always()).unwrap();
-        let old = after.fabric.end(port);
+        let series =
+            reader.series(&[PortKey::new(guid, number)], SeriesDetail::All, always()).unwrap();
+        let old = after.fabric.port_key(port);
         let old = before.reading(before.fabric.find(old).unwrap()).unwrap();
         for counter in Counter::all() {
             let Some(total) = reading.get(counter) else { continue };

@@ -90,7 +90,7 @@ fn exporter_answers_like_its_file() {
     }
     assert!(!api.events(&all).unwrap().is_empty() && !api.error_deltas(window).unwrap().is_empty());
     // So many that they do not fit in one address.
-    let many: Vec<_> = (0..2500).map(|guid| (ib_mad::Guid(guid), 1)).collect();
+    let many: Vec<_> = (0..2500).map(|guid| ib_mad::PortKey::new(ib_mad::Guid(guid), 1)).collect();
     let wanted = EventFilter { ports: [vec![port.end()], many].concat(), ..all };
     let few = reader.events(&EventFilter { ports: vec![port.end()], ..wanted.clone() }).unwrap();
     assert_eq!(api.events(&wanted).unwrap().len(), few.len());

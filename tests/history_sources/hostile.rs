@@ -50,7 +50,7 @@ fn listening(status: &str, body: &str) -> (String, mpsc::Receiver<String>) {
 fn ask_all(source: &dyn Source) -> Vec<String> {
     let now = SystemTime::now();
     let window = Window { from: now - Duration::from_secs(60), to: now };
-    let ends = [(ib_mad::Guid(1), 1)];
+    let ends = [ib_mad::PortKey::new(ib_mad::Guid(1), 1)];
     let answers = [
         source.ports("x").err(),
         source.events(&EventFilter::all(window)).err(),

@@ -89,7 +89,7 @@ pub fn device(name: &str) -> String {
 mod tests {
     use super::*;
     use ib_fabric::topology::LinkId;
-    use ib_mad::Guid;
+    use ib_mad::{Guid, PortKey};
 
     #[test]
     fn names_in_addresses_are_percent_encoded() {
@@ -98,7 +98,7 @@ mod tests {
             "/links?fabric=a%26b%3D%22c%20d%22%23&page=2"
         );
         assert_eq!(
-            link("", LinkId((Guid(1), 2), (Guid(3), 4))),
+            link("", LinkId { low: PortKey::new(Guid(1), 2), high: PortKey::new(Guid(3), 4) }),
             "/link/0x0000000000000001:2-0x0000000000000003:4"
         );
         assert_eq!(

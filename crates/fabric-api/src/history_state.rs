@@ -3,6 +3,7 @@
 use fabric_history::model::{Cable, FabricState, Node, Port};
 use fabric_observation::{Observation, SharedState};
 use ib_fabric::PortIndex;
+use ib_mad::PortKey;
 
 use crate::link_row::LinkRow;
 use crate::view::FabricView;
@@ -25,7 +26,7 @@ fn fabric_state(observation: &Observation, view: FabricView<'_>) -> FabricState 
         Node { guid, name, host, kind, up: snapshot.is_up(index) }
     };
     let end = |port: PortIndex| {
-        let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
+        let (PortKey { guid, number }, node) = (fabric.port_key(port), fabric.node_of(port));
         let (name, host) = (node.name.clone(), node.host.clone());
         Port { fabric: observation.fabric.clone(), guid, port: number, node: name, host }
     };

@@ -1,7 +1,6 @@
 //! How far links are from their first verdict. After a start most of them only lack time of observation, which is not
 //! the same as an unknown state.
 
-use ib_fabric::topology::Link as Cable;
 use ib_health::bit_errors::{BitErrorLevel, BitErrors, ENOUGH};
 use ib_health::{LinkAssessment, Reason, Verdict};
 use ib_mad::Counter;
@@ -34,9 +33,8 @@ pub(crate) fn of_link(view: FabricView<'_>, assessment: &LinkAssessment) -> Opti
     if !is_early {
         return None;
     }
-    let Cable(near, far) = assessment.link;
     let mut sum: Option<Learning> = None;
-    for port in [near, far] {
+    for port in assessment.link.ports() {
         let errors = &view.port(port)?.bit_errors;
         // Readings are large: of 60,000 ports, to read them all takes milliseconds.
         let has_windows = || errors.windows.iter().any(|window| window.seconds > 0.0);
@@ -76,7 +74,7 @@ mod tests {
         let ends = [(1, 1), (2, 1), (1, 2), (3, 1)].map(|(guid, it)| port(&snapshot, guid, it));
         for (nth, end) in ends.into_iter().enumerate() {
             count(&mut snapshot, end, Counter::SymbolErrors, 0);
-            let found = &mut assessment.ports[end.0 as usize].bit_errors;
+            let found = &mut assessment.ports[end].bit_errors;
             (found.bits_per_second, found.limit) = (4e11, 1e-14);
             found.windows[BerWindow::Short as usize] = Measurement {
                 errors: if nth == 0 { errors } else { 0 },

@@ -1,8 +1,8 @@
 //! A link with its assessment, and the models that are built from it.
 
-use ib_fabric::PortIndex;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::Link as Cable;
+use ib_fabric::{NodeMap, PortIndex};
 use ib_health::bit_errors::BerWindow;
 use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence};
 use ib_mad::counter::{CounterKind, TABLE};
@@ -122,7 +122,7 @@ pub struct LinkRow<'a> {
 impl<'a> LinkRow<'a> {
     /// Its model.
     pub fn link(&self) -> Link {
-        let LinkRow { view, cable: Cable(near, far), assessment } = *self;
+        let LinkRow { view, cable: Cable { low: near, high: far }, assessment } = *self;
         let status = self.status();
         let outages = assessment.map(|link| link.outages).unwrap_or_default();
         Link {
@@ -153,7 +153,7 @@ impl<'a> LinkRow<'a> {
 
     /// Its id.
     pub fn id(&self) -> String {
-        let id = self.view.snapshot.fabric.link_id(self.cable.0);
+        let id = self.view.snapshot.fabric.link_id(self.cable.low);
         id.map(|id| id.to_string()).unwrap_or_default()
     }
 
@@ -169,7 +169,7 @@ impl<'a> LinkRow<'a> {
 
     /// Its ends.
     pub fn ports(&self) -> [PortIndex; 2] {
-        [self.cable.0, self.cable.1]
+        self.cable.ports()
     }
 
     /// The state of the end that is known.
@@ -188,12 +188,12 @@ impl<'a> LinkRow<'a> {
     }
 
     /// Whether one of its ends is at one of these nodes.
-    pub fn is_at(&self, nodes: &[bool]) -> bool {
+    pub fn is_at(&self, nodes: &NodeMap<bool>) -> bool {
         let fabric = &self.view.snapshot.fabric;
-        self.ports().into_iter().any(|port| nodes[fabric.port(port).node.0 as usize])
+        self.ports().into_iter().any(|port| nodes[fabric.port(port).node])
     }
 
-    pub(crate) fn is_selected(&self, filter: &Filter, nodes: Option<&[bool]>) -> bool {
+    pub(crate) fn is_selected(&self, filter: &Filter, nodes: Option<&NodeMap<bool>>) -> bool {
         let has_reason =
             |reason| self.assessment.is_some_and(|link| link.reasons.weight(reason).is_some());
         let has_speed = |speed| self.status().is_some_and(|status| status.speed == Some(speed));

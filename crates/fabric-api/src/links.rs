@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use ib_fabric::{Node, Snapshot};
+use ib_fabric::{Node, NodeMap, Snapshot};
 
 use crate::condition::condition;
 use crate::filter::{Fabrics, Filter, selected};
@@ -59,7 +59,7 @@ impl Serialize for LinkList<'_> {
 }
 
 /// For each node whether a filter selects its links; `None` if it selects those of all nodes.
-pub(crate) fn selected_nodes(snapshot: &Snapshot, filter: &Filter) -> Option<Vec<bool>> {
+pub(crate) fn selected_nodes(snapshot: &Snapshot, filter: &Filter) -> Option<NodeMap<bool>> {
     let text = filter.name.trim().to_lowercase();
     if text.is_empty() && filter.node.is_none() {
         return None;
@@ -77,7 +77,7 @@ pub fn select<'a>(fabrics: &'a Fabrics, filter: &Filter) -> Vec<LinkRow<'a>> {
     for observation in selected(fabrics, filter.fabric.as_deref()) {
         let Some(view) = FabricView::new(observation) else { continue };
         let nodes = selected_nodes(view.snapshot, filter);
-        rows.extend(view.links().filter(|row| row.is_selected(filter, nodes.as_deref())));
+        rows.extend(view.links().filter(|row| row.is_selected(filter, nodes.as_ref())));
     }
     rows
 }
@@ -97,7 +97,7 @@ pub fn ranked<'a>(
     let order = |a: &(Severity, LinkRow<'_>), b: &(Severity, LinkRow<'_>)| {
         let by_name = || a.1.place().cmp(&b.1.place());
         // Nodes may have the same name.
-        a.0.cmp(&b.0).then_with(by_name).then_with(|| a.1.cable.0.cmp(&b.1.cable.0))
+        a.0.cmp(&b.0).then_with(by_name).then_with(|| a.1.cable.low.cmp(&b.1.cable.low))
     };
     // The order of the rest does not matter.
     if end < found {
@@ -121,9 +121,8 @@ mod tests {
     use ib_health::testing::{count, fine, over, port, saturated, snapshot};
     use ib_health::verdict::Repair;
     use ib_health::{Assessment, Reason};
-    use ib_mad::Counter;
-    use ib_mad::Moment;
     use ib_mad::rate::Speed;
+    use ib_mad::{Counter, Moment};
 
     /// A small fabric; its first link is bad.
     fn observation() -> Observation {
@@ -133,11 +132,11 @@ mod tests {
         count(&mut snapshot, leaf, Counter::LinkDowned, 0);
         count(&mut snapshot, leaf, Counter::XmitData, 7);
         let mut assessment = fine(&snapshot);
-        let of_leaf = &mut assessment.ports[leaf.0 as usize];
+        let of_leaf = &mut assessment.ports[leaf];
         of_leaf.bit_errors = over(432);
         of_leaf.wait = Some(Wait { share: 0.5, tick_told: true });
         of_leaf.counters = saturated(Counter::SymbolErrors, false);
-        let of_host = &mut assessment.ports[port(&snapshot, 2, 1).0 as usize];
+        let of_host = &mut assessment.ports[port(&snapshot, 2, 1)];
         of_host.counters.stuck.insert(Counter::XmitWait);
         let link = &mut assessment.links[0];
         link.verdict = Verdict::Bad;
@@ -286,7 +285,7 @@ mod tests {
     fn infinite_numbers_and_impossible_times_are_null() {
         let mut observation = observation();
         let leaf = port(observation.snapshot.as_ref().unwrap(), 1, 1);
-        let of_leaf = &mut observation.assessment.ports[leaf.0 as usize];
+        let of_leaf = &mut observation.assessment.ports[leaf];
         of_leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         of_leaf.bit_errors.limit = f32::INFINITY;
         observation.assessment.links[0].since = Moment::NEVER;
@@ -307,7 +306,7 @@ mod tests {
         count(&mut snapshot, leaf, Counter::RcvErrors, 9);
         count(&mut snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
         let mut assessment = fine(&snapshot);
-        assessment.ports[leaf.0 as usize].bit_errors = over(432);
+        assessment.ports[leaf].bit_errors = over(432);
         assessment.links[0].verdict = Verdict::Watch;
         assessment.links[0].reasons.add(Reason::BitErrors, Verdict::Watch);
         let fabric = "f".into();

@@ -2,7 +2,7 @@
 
 use display_text::natural_key;
 use ib_fabric::hardware::PortHardware;
-use ib_fabric::{NodeIndex, PortIndex};
+use ib_fabric::{NodeIndex, PortIndex, PortMap};
 use ib_health::Verdict;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::{self, monitor, text};
@@ -80,16 +80,16 @@ fn module_rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> Vec<ModuleRow<'a
     let fabric = &view.snapshot.fabric;
     let mut nodes: Vec<NodeIndex> = filter.nodes(view).collect();
     nodes.sort_by_cached_key(|node| natural_key(&fabric.node(*node).name));
-    let mut verdicts = vec![None; fabric.ports.len()];
+    let mut verdicts = PortMap::filled(fabric.ports.len(), None);
     for link in view.links() {
         for port in link.ports() {
-            verdicts[port.0 as usize] = Some(link.verdict());
+            verdicts[port] = Some(link.verdict());
         }
     }
     let ports = nodes.into_iter().flat_map(|node| fabric.ports_of(node));
     let row = |port: PortIndex| {
         let plugged = view.hardware(port).and_then(PortHardware::plugged)?;
-        Some(ModuleRow { view, port, plugged, verdict: verdicts[port.0 as usize] })
+        Some(ModuleRow { view, port, plugged, verdict: verdicts[port] })
     };
     ports.filter_map(row).collect()
 }

@@ -1,9 +1,9 @@
 //! `/api/v1/nodes` and `/api/v1/nodes/{guid}`: nodes, built from the latest snapshots.
 
 use display_text::natural_key;
-use ib_fabric::NodeIndex;
 use ib_fabric::hardware::{NodeHardware, ReadAt};
 use ib_fabric::topology::Presence;
+use ib_fabric::{NodeIndex, NodeMap};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, device};
@@ -71,16 +71,16 @@ impl NodeRow<'_> {
 /// The nodes of a fabric that a filter selects.
 fn rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> impl Iterator<Item = NodeRow<'a>> {
     let fabric = &view.snapshot.fabric;
-    let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
+    let mut verdicts = NodeMap::filled(fabric.nodes.len(), Verdicts::default());
     for link in view.links() {
         let [near, far] = link.ports().map(|port| fabric.port(port).node);
         for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
-            verdicts[node.0 as usize].add_link(&link);
+            verdicts[node].add_link(&link);
         }
     }
     let down = DownNodes::find(view);
     filter.nodes(view).map(move |index| {
-        let verdicts = verdicts[index.0 as usize];
+        let verdicts = verdicts[index];
         NodeRow { view, index, verdicts, down: down.get(index).copied() }
     })
 }
@@ -136,7 +136,7 @@ fn node(
         nodes_behind: down.map_or(0, |down| down.nodes_behind),
         presence: presence.into(),
         last_found: view.time(node.last_found),
-        tick: snapshot.ticks.get(index.0 as usize).copied().flatten(),
+        tick: snapshot.ticks.get(index).copied().flatten(),
         firmware: general.map(|general| general.firmware()).filter(|version| !version.is_empty()),
         psid: general.map(|general| general.board()).filter(|board| !board.is_empty()),
         uptime_seconds: general.filter(|_| is_up).map(|general| general.uptime),

@@ -13,7 +13,7 @@ use ib_health::assessment::CounterStatus;
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::port_state::PortState;
-use ib_mad::{Guid, device, register};
+use ib_mad::{Guid, PortKey, device, register};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Netdev as HostNetdev, Port as HostPort, Sensor};
 
@@ -252,7 +252,7 @@ fn device_port(
     // Each port of a device may be in another fabric.
     let link = fabrics.iter().find_map(|observation| {
         let fabric = &observation.snapshot.as_ref()?.fabric;
-        let link = fabric.link_id(fabric.find((guid?, port.number))?)?;
+        let link = fabric.link_id(fabric.find(PortKey::new(guid?, port.number))?)?;
         Some((link.to_string(), observation.fabric.clone()))
     });
     let (link, link_fabric) = link.unzip();
@@ -300,12 +300,12 @@ mod tests {
     fn overview_lists_fabrics_and_host_devices() {
         let mut snapshot = snapshot();
         let leaf = port(&snapshot, 1, 1);
-        let guid = snapshot.fabric.end(port(&snapshot, 2, 1)).0;
-        snapshot.silent[1] = true;
+        let guid = snapshot.fabric.port_key(port(&snapshot, 2, 1)).guid;
+        snapshot.silent[NodeIndex(1)] = true;
         let since = snapshot.ended;
         let mut assessment = fine(&snapshot);
         assessment.links[0].verdict = Verdict::Bad;
-        assessment.ports[leaf.0 as usize].role = Some(Role::Root(RootCause::SlowReceiver));
+        assessment.ports[leaf].role = Some(Role::Root(RootCause::SlowReceiver));
         let (ports, roots, level) = (3, 1, Level::High);
         let waiting = Waiting { root: leaf, ports, roots, share: 0.5, level, since };
         assessment.regions = vec![waiting];

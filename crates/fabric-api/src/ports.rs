@@ -21,9 +21,9 @@ pub fn link_by_id(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Option
     let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
     views.find_map(|view| {
         let fabric = &view.snapshot.fabric;
-        let near = fabric.find(id.0)?;
-        let far = fabric.port(near).peer?.port;
-        (fabric.end(far) == id.1).then(|| link(view, Cable(near, far)))
+        let low = fabric.find(id.low)?;
+        let high = fabric.port(low).peer?.port;
+        (fabric.port_key(high) == id.high).then(|| link(view, Cable { low, high }))
     })
 }
 
@@ -38,7 +38,7 @@ pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
         expected_down_seconds: outages.expected_down.least.as_secs_f64(),
         expected_down_max_seconds: outages.expected_down.most.as_secs_f64(),
         recoveries: outages.recoveries,
-        ports: [cable.0, cable.1].map(|index| port(view, index, assessment)),
+        ports: [cable.low, cable.high].map(|index| port(view, index, assessment)),
     }
 }
 
@@ -68,7 +68,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         width: status.and_then(|status| status.width).map(|width| width.label().into()),
         rate: status.and_then(PortStatus::rate),
         supported_rate: best(),
-        fec: snapshot.fec.get(index.0 as usize).copied().flatten().map(|fec| fec.label().into()),
+        fec: snapshot.fec.get(index).copied().flatten().map(|fec| fec.label().into()),
         peer: peer.map(|peer| Peer { name: view.port_name(peer.port), connected: peer.connected }),
         link: fabric.link_id(index).map(|id| id.to_string()),
         verdict: peer.map(|_| verdict.label().into()),
@@ -126,11 +126,11 @@ pub fn ports_of(view: FabricView<'_>, node: NodeIndex) -> Vec<Port> {
     let fabric = &view.snapshot.fabric;
     let at_node = |port| fabric.port(port).node == node;
     let links: Vec<&LinkAssessment> = (view.assessment.links.iter())
-        .filter(|assessment| at_node(assessment.link.0) || at_node(assessment.link.1))
+        .filter(|assessment| at_node(assessment.link.low) || at_node(assessment.link.high))
         .collect();
     let watched = fabric.ports_of(node).filter(|index| fabric.is_monitored(*index));
     let ports = watched.map(|index| {
-        let is_its = |link: &&&LinkAssessment| link.link.0 == index || link.link.1 == index;
+        let is_its = |link: &&&LinkAssessment| link.link.low == index || link.link.high == index;
         port(view, index, links.iter().find(is_its).copied())
     });
     ports.collect()

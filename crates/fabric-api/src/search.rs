@@ -3,23 +3,21 @@
 
 use std::collections::HashMap;
 
-use crate::address;
 use display_text::{NaturalPart, natural_key};
 use fabric_history::cable_life::{MIN_PREFIX, begins_with};
 use fabric_observation::SharedState;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::reference::Reference;
-use ib_fabric::topology::{End, LinkId};
-use ib_fabric::{NodeIndex, PortIndex};
+use ib_fabric::topology::LinkId;
+use ib_fabric::{NodeIndex, NodeMap, PortIndex};
 use ib_health::evidence;
-use ib_mad::Guid;
-use ib_mad::register;
+use ib_mad::{Guid, PortKey, register};
 
 use crate::condition::DownNodes;
 use crate::link_row::LinkRow;
 use crate::model::{CUT_OFF, DOWN, Hit, LEARNING, Label, Search, Verdicts};
-use crate::overview;
 use crate::view::FabricView;
+use crate::{address, overview};
 
 /// The most hits of a response.
 const MAX_HITS: usize = 100;
@@ -51,7 +49,7 @@ impl Match {
 }
 
 /// A match in a fabric and its place in the order: the better match first, then by name, fabric, GUID and port.
-type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, End), Found<'a>);
+type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, PortKey), Found<'a>);
 
 /// A match before its model is built: only the best ones get one.
 struct Found<'a> {
@@ -95,18 +93,18 @@ pub fn search(board: &SharedState, text: &str) -> Search {
 struct States<'a> {
     down: DownNodes,
     /// Of the links of each node.
-    verdicts: Vec<Verdicts>,
+    verdicts: NodeMap<Verdicts>,
     links: HashMap<PortIndex, LinkRow<'a>>,
 }
 
 impl<'a> States<'a> {
     fn new(view: FabricView<'a>) -> Self {
         let fabric = &view.snapshot.fabric;
-        let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
+        let mut verdicts = NodeMap::filled(fabric.nodes.len(), Verdicts::default());
         let mut links = HashMap::new();
         for link in view.links() {
             for port in link.ports() {
-                verdicts[fabric.port(port).node.0 as usize].add_link(&link);
+                verdicts[fabric.port(port).node].add_link(&link);
                 links.insert(port, link);
             }
         }
@@ -118,7 +116,7 @@ impl<'a> States<'a> {
         let state = match (self.down.get(node), port) {
             (Some(down), _) if down.behind.is_some() => CUT_OFF,
             (Some(_), _) => DOWN,
-            (None, None) => self.verdicts[node.0 as usize].worst_shown()?,
+            (None, None) => self.verdicts[node].worst_shown()?,
             (None, Some(port)) => {
                 let link = self.links.get(&port)?;
                 if link.learning().is_some() { LEARNING } else { link.verdict().label() }
@@ -134,10 +132,11 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
     let mut add = |quality, matched, index: NodeIndex, port: Option<PortIndex>| {
         let node = fabric.node(index);
         let number = port.map_or(0, |port| fabric.port(port).number);
-        let place = (quality, natural_key(&node.name), view.name, (node.identity.guid, number));
+        let place =
+            (quality, natural_key(&node.name), view.name, PortKey::new(node.identity.guid, number));
         hits.push((place, Found { view, quality, matched, node: index, port }));
     };
-    if let Some(LinkId(a, b)) = terms.link
+    if let Some(LinkId { low: a, high: b }) = terms.link
         && let Some((a, b)) = fabric.find(a).zip(fabric.find(b))
         && fabric.port(a).peer.is_some_and(|peer| peer.port == b)
     {
@@ -154,7 +153,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
         for port in &terms.ports {
             let of_host = || host.as_deref() == Some(&*port.node.to_lowercase());
             if (port.is_at(&node.name, guid, port.number) || of_host())
-                && let Some(port) = fabric.find((guid, port.number))
+                && let Some(port) = fabric.find(PortKey::new(guid, port.number))
             {
                 add(Match::Exact, "port", index, Some(port));
             }
@@ -242,7 +241,7 @@ impl Found<'_> {
                     || [SERIAL, PART].contains(&matched) && fabric.link_id(port).is_some() =>
             {
                 let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
-                let link = LinkId::between(fabric.end(port), fabric.end(peer));
+                let link = LinkId::between(fabric.port_key(port), fabric.port_key(peer));
                 let label = format!("{} – {}", port_label(port), port_label(peer));
                 ("link", label, link.to_string(), address::link(name, link))
             }
@@ -401,7 +400,7 @@ mod tests {
             let (kind, part_number) = (1, *b"MFA7U10-H010    ");
             let value = Module { kind, part_number, serial_number: *serial, ..Module::default() };
             let module = Some(Arc::new(ReadAt { value, at: Moment(1) }));
-            *hardware.port_mut((Guid(end.0), end.1)) =
+            *hardware.port_mut(PortKey::new(Guid(end.0), end.1)) =
                 PortHardware { module, ..PortHardware::default() };
         };
         // A cable; and a module without a link.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use display_text::natural_key;
 use fabric_observation::Observation;
-use ib_fabric::topology::{Levels, Link as Cable};
+use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
 use ib_health::congestion::Role;
 use ib_health::{Verdict, evidence};
@@ -119,7 +119,7 @@ impl<'a> LinkGroup<'a> {
 
     fn worst_suspects(&self) -> Vec<Suspect> {
         let mut worst = self.suspects.clone();
-        worst.sort_by_key(|link| (Reverse(link.verdict()), link.cable.0));
+        worst.sort_by_key(|link| (Reverse(link.verdict()), link.cable.low));
         worst.iter().take(MAX_SUSPECTS).map(suspect).collect()
     }
 }
@@ -146,8 +146,8 @@ fn ordered_switches(snapshot: &Snapshot) -> impl Iterator<Item = (NodeIndex, Swi
         fabric.node_indexes().filter(|index| fabric.node(*index).is_switch()).collect();
     let levels: Vec<Option<u8>> = nodes.iter().map(|node| levels.level(*node)).collect();
     let places = places(nodes.iter().copied());
-    let pairs = fabric.links().filter_map(|Cable(near, far)| {
-        let [a, b] = [near, far].map(|port| places.get(&fabric.port(port).node));
+    let pairs = fabric.links().filter_map(|link| {
+        let [a, b] = link.ports().map(|port| places.get(&fabric.port(port).node));
         a.copied().zip(b.copied()).filter(|(a, b)| a != b)
     });
     let groups = groups(&levels, &pairs.collect::<Vec<_>>());

@@ -4,10 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use fabric_observation::Observation;
 use ib_fabric::PortIndex;
-use ib_fabric::topology::End;
 use ib_health::replica::{ReplicaCounter, ReplicaTotals};
-use ib_mad::Moment;
 use ib_mad::counter::TABLE;
+use ib_mad::{Moment, PortKey};
 
 use crate::filter::{Fabrics, Filter, selected};
 use crate::model::{FabricTotals, PortTotals, Totals};
@@ -31,7 +30,7 @@ fn of_fabric(observation: &Observation, now: SystemTime) -> FabricTotals {
 
 fn of_port(observation: &Observation, port: PortIndex, now: SystemTime) -> Option<PortTotals> {
     let snapshot = observation.snapshot.as_ref()?;
-    let assessment = observation.assessment.ports.get(port.0 as usize)?;
+    let assessment = observation.assessment.ports.get(port)?;
     let (offsets, reading) = (assessment.reset_offsets.as_ref()?, snapshot.reading(port));
     let counters = TABLE.iter().filter_map(|row| {
         let offset = offsets[row.counter as usize];
@@ -40,7 +39,7 @@ fn of_port(observation: &Observation, port: PortIndex, now: SystemTime) -> Optio
         // The offset of a counter that was set to another value may be negative.
         (offset.cast_signed() > 0).then(|| (row.metric.into(), (offset, raw)))
     });
-    let (guid, number) = snapshot.fabric.end(port);
+    let PortKey { guid, number } = snapshot.fabric.port_key(port);
     let read_at = snapshot.anchor.wall_of(reading.map_or(snapshot.ended, |reading| reading.at));
     Some(PortTotals {
         guid: guid.to_string(),
@@ -54,14 +53,14 @@ fn of_port(observation: &Observation, port: PortIndex, now: SystemTime) -> Optio
 pub fn replica_totals(totals: &Totals, fabric: &str, [from, to]: [Moment; 2]) -> ReplicaTotals {
     let of_fabric = totals.fabrics.iter().find(|it| it.fabric == fabric);
     let ports = of_fabric.iter().flat_map(|it| &it.ports);
-    let port = |port: &PortTotals| -> Option<(End, Vec<ReplicaCounter>)> {
+    let port = |port: &PortTotals| -> Option<(PortKey, Vec<ReplicaCounter>)> {
         let ago = Duration::try_from_secs_f64(port.read_seconds_ago).ok()?;
         let read = [from.before(ago), to.before(ago)];
         let counters = port.counters.iter().filter_map(|(name, &(offset, raw))| {
             let row = TABLE.iter().find(|row| row.metric == name)?;
             Some(ReplicaCounter { counter: row.counter, offset, raw, read })
         });
-        Some(((port.guid.parse().ok()?, port.port), counters.collect()))
+        Some((PortKey::new(port.guid.parse().ok()?, port.port), counters.collect()))
     };
     ReplicaTotals(ports.filter_map(port).collect())
 }

@@ -1,6 +1,6 @@
 //! `/api/v1/traffic`: the traffic of a fabric between its latest two sweeps, and its busiest links.
 
-use ib_fabric::PortIndex;
+use ib_fabric::{NodeMap, PortIndex};
 use ib_health::PortAssessment;
 use ib_health::assessment::Flow as PortFlow;
 use ib_mad::node::NodeKind;
@@ -57,7 +57,7 @@ pub fn traffics(fabrics: &Fabrics, filter: &Filter) -> Traffics {
         let view = FabricView::new(observation);
         let traffic = view.and_then(|view| {
             let nodes = selected_nodes(view.snapshot, filter);
-            busiest(view, filter.limit.unwrap_or(DEFAULT_LIMIT), nodes.as_deref())
+            busiest(view, filter.limit.unwrap_or(DEFAULT_LIMIT), nodes.as_ref())
         });
         let (fabric, swept_at) = (observation.fabric.clone(), view.and_then(FabricView::swept_at));
         FabricTraffic { fabric, swept_at, traffic }
@@ -71,7 +71,7 @@ pub fn traffic(view: FabricView<'_>, most: usize) -> Option<Traffic> {
 }
 
 /// The same of the links of some nodes.
-fn busiest(view: FabricView<'_>, most: usize, nodes: Option<&[bool]>) -> Option<Traffic> {
+fn busiest(view: FabricView<'_>, most: usize, nodes: Option<&NodeMap<bool>>) -> Option<Traffic> {
     let [sent, received] = view.throughput()?;
     let mut busiest: Vec<(f32, PortIndex, PortIndex, LinkRow<'_>)> = Vec::new();
     for link in view.links().filter(|link| nodes.is_none_or(|nodes| link.is_at(nodes))) {
@@ -148,10 +148,10 @@ mod tests {
         let mut assessment = fine(&snapshot);
         let flow = |used: f32| Some(PortFlow { rate: used * 1e10, used });
         let [leaf, host] = [(1, 1), (2, 1)].map(|(guid, number)| port(&snapshot, guid, number));
-        assessment.ports[leaf.0 as usize].tx = flow(0.5);
-        assessment.ports[leaf.0 as usize].rx = flow(0.25);
+        assessment.ports[leaf].tx = flow(0.5);
+        assessment.ports[leaf].rx = flow(0.25);
         // What a host that cannot be read sends is what the switch receives.
-        assessment.ports[host.0 as usize].rx = flow(0.5);
+        assessment.ports[host].rx = flow(0.5);
         let fabric = "f".into();
         let swept = Observation {
             fabric,

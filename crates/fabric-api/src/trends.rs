@@ -69,7 +69,7 @@ mod tests {
             snapshot.ended = snapshot.ended + Duration::from_secs(15 * sweep);
             let mut assessment = fine(&snapshot);
             let host = port(&snapshot, 2, 1);
-            assessment.ports[host.0 as usize].tx = Some(Flow { rate: sweep as f32, used: 0.1 });
+            assessment.ports[host].tx = Some(Flow { rate: sweep as f32, used: 0.1 });
             let (fabric, snapshot) = ("f".into(), Some(snapshot.into()));
             let observation =
                 Observation { fabric, snapshot, assessment, ..Observation::default() };

@@ -36,12 +36,12 @@ impl<'a> FabricView<'a> {
 
     /// The assessment of a port; `None` if nothing was evaluated.
     pub(crate) fn port(&self, port: PortIndex) -> Option<&'a PortAssessment> {
-        self.assessment.ports.get(port.0 as usize)
+        self.assessment.ports.get(port)
     }
 
     /// What the device of a port reports of it.
     pub(crate) fn hardware(&self, port: PortIndex) -> Option<&'a PortHardware> {
-        self.snapshot.hardware.port(self.snapshot.fabric.end(port))
+        self.snapshot.hardware.port(self.snapshot.fabric.port_key(port))
     }
 
     /// The name of a port, as models have it.

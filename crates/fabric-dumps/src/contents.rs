@@ -15,7 +15,7 @@ use crate::counters::Counters;
 
 /// How a file names a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PortKey {
+pub enum PortName {
     /// By the GUID of its node.
     Node(Guid, PortNumber),
     /// By its own GUID, which is its node's GUID on switches.
@@ -69,9 +69,9 @@ pub struct Contents {
     /// By GUID.
     pub nodes: BTreeMap<Guid, NodeRecord>,
     /// By the name that the file has for the port.
-    pub ports: BTreeMap<PortKey, PortRecord>,
+    pub ports: BTreeMap<PortName, PortRecord>,
     /// Cables.
-    pub links: Vec<(PortKey, PortKey)>,
+    pub links: Vec<(PortName, PortName)>,
     /// It lists all nodes and cables, so that another such file is another dump.
     pub is_topology: bool,
 }
@@ -124,7 +124,7 @@ impl Contents {
     }
 
     /// The record of a port, to add to it.
-    pub fn port(&mut self, key: PortKey) -> &mut PortRecord {
+    pub fn port(&mut self, key: PortName) -> &mut PortRecord {
         self.ports.entry(key).or_default()
     }
 
@@ -134,7 +134,7 @@ impl Contents {
     }
 
     /// The ports with counters.
-    pub fn counted(&self) -> impl Iterator<Item = &PortKey> {
+    pub fn counted(&self) -> impl Iterator<Item = &PortName> {
         self.ports.iter().filter(|(_, port)| !port.counters.is_empty()).map(|(key, _)| key)
     }
 }

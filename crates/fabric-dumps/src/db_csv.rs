@@ -11,7 +11,7 @@ use ib_mad::rate::Width;
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, PortNumber};
 
-use crate::contents::{Contents, PortKey, PortRecord};
+use crate::contents::{Contents, PortName, PortRecord};
 use crate::modules::{ModuleText, ascii};
 use crate::{Problem, text};
 
@@ -138,9 +138,9 @@ impl Row<'_> {
     }
 
     /// The port of a row.
-    fn key(&self) -> Result<PortKey, String> {
+    fn key(&self) -> Result<PortName, String> {
         let guid = self.guid(&["nodeguid"])?;
-        Ok(PortKey::Node(guid, self.port_number(&["portnum", "portnumber"])?))
+        Ok(PortName::Node(guid, self.port_number(&["portnum", "portnumber"])?))
     }
 }
 
@@ -191,7 +191,7 @@ fn port(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
 
 fn link(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let end = |guid: &str, port: &str| {
-        Ok::<_, String>(PortKey::Node(row.guid(&[guid])?, row.port_number(&[port])?))
+        Ok::<_, String>(PortName::Node(row.guid(&[guid])?, row.port_number(&[port])?))
     };
     found.links.push((end("nodeguid1", "portnum1")?, end("nodeguid2", "portnum2")?));
     Ok(())

@@ -4,7 +4,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortState;
 use ib_mad::{Guid, PortNumber};
 
-use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
+use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
 use crate::{Problem, text};
 
 /// Between the near end of a link and its rate, and between its state and the far end.
@@ -38,7 +38,7 @@ fn link_end(text: &str) -> LinkEnd<'_> {
 }
 
 /// Adds a link. `own` is the near end where its line does not have a GUID: the switch of the block, or a port.
-fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
+fn link(line: &str, own: Option<PortName>, found: &mut Contents) -> Option<()> {
     let (near, rest) = line.split_once(LINK[0])?;
     let (about, far) = rest.split_once(LINK[1])?;
     let near = link_end(near);
@@ -54,14 +54,14 @@ fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
         ..PortRecord::default()
     };
     let key = match (own, near.guid, near.number) {
-        (Some(PortKey::Node(guid, 0)), None, Some(number)) => PortKey::Node(guid, number),
-        (Some(own @ PortKey::Port(..)), None, _) => own,
-        (_, Some(guid), Some(number)) => PortKey::Port(guid, number),
+        (Some(PortName::Node(guid, 0)), None, Some(number)) => PortName::Node(guid, number),
+        (Some(own @ PortName::Port(..)), None, _) => own,
+        (_, Some(guid), Some(number)) => PortName::Port(guid, number),
         // Without the header of a block, as after grep.
-        (_, None, Some(number)) => PortKey::Lid(near.lid?, number),
+        (_, None, Some(number)) => PortName::Lid(near.lid?, number),
         _ => return None,
     };
-    if let PortKey::Port(guid, number) = key
+    if let PortName::Port(guid, number) = key
         && let Some(name) = near.name
     {
         let node = found.node(guid);
@@ -73,11 +73,11 @@ fn link(line: &str, own: Option<PortKey>, found: &mut Contents) -> Option<()> {
     // The parentheses behind the name of the far end are hints.
     let far = link_end(far.rsplit_once(" (").map_or(far, |(far, _)| far));
     let far_key = match (far.guid, far.lid, far.number) {
-        (Some(guid), _, Some(number)) => PortKey::Port(guid, number),
-        (None, Some(lid), Some(number)) => PortKey::Lid(lid, number),
+        (Some(guid), _, Some(number)) => PortName::Port(guid, number),
+        (None, Some(lid), Some(number)) => PortName::Lid(lid, number),
         _ => return Some(()),
     };
-    if let PortKey::Port(guid, port_count) = far_key {
+    if let PortName::Port(guid, port_count) = far_key {
         let description = text::description(far.name.unwrap_or_default());
         found.node(guid).merge(NodeRecord { description, port_count, ..NodeRecord::default() });
     }
@@ -107,7 +107,7 @@ pub fn parse_iblinkinfo(text: &str) -> Result<Contents, Problem> {
             (node.kind, node.description) = (Some(NodeKind::Switch), text::description(name));
             block = Some((Some(guid), name));
         } else if is_link(line) {
-            let own = block.and_then(|(guid, ..)| Some(PortKey::Node(guid?, 0)));
+            let own = block.and_then(|(guid, ..)| Some(PortName::Node(guid?, 0)));
             link(line, own, &mut found)
                 .ok_or_else(|| Problem::at(index + 1, "the ends of a link cannot be read"))?;
             let near = link_end(line.split(LINK[0]).next().unwrap_or_default());
@@ -166,7 +166,7 @@ pub fn parse_ibqueryerrors(text: &str) -> Result<Contents, Problem> {
             }
             let number =
                 number.trim().parse().map_err(|_| at("the number of a port cannot be read"))?;
-            let key = PortKey::Port(guid, number);
+            let key = PortName::Port(guid, number);
             port = Some(key);
             if let Some((None, name)) = node {
                 let node = found.node(guid);
@@ -203,7 +203,7 @@ pub fn parse_perfquery(text: &str) -> Contents {
     let mut open = None;
     for line in text.lines() {
         if let Some((lid, number, is_wide)) = perfquery_header(line) {
-            let key = PortKey::Lid(lid, number);
+            let key = PortName::Lid(lid, number);
             found.port(key).lid = Some(lid);
             open = Some((key, is_wide));
         } else if let Some(((key, is_wide), (name, value))) = open.zip(line.split_once(':')) {
@@ -212,6 +212,6 @@ pub fn parse_perfquery(text: &str) -> Contents {
         }
     }
     // Port 255 stands for all ports of a switch: a sum.
-    found.ports.retain(|key, _| !matches!(key, PortKey::Lid(_, 255)));
+    found.ports.retain(|key, _| !matches!(key, PortName::Lid(_, 255)));
     found
 }

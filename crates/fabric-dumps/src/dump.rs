@@ -7,11 +7,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ib_fabric::topology::End;
-use ib_mad::Guid;
 use ib_mad::node::NodeKind;
+use ib_mad::{Guid, PortKey};
 
-use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
+use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
 use crate::{Format, ibnetdiscover};
 
 /// The largest file: `*.db_csv` has some 2 KB per port, so this is a fabric of 500,000 ports.
@@ -39,9 +38,9 @@ pub struct Dump {
     /// By GUID.
     pub nodes: BTreeMap<Guid, NodeRecord>,
     /// By the GUID of the node.
-    pub ports: BTreeMap<End, PortRecord>,
+    pub ports: BTreeMap<PortKey, PortRecord>,
     /// Cables, the lower end first.
-    pub links: BTreeSet<(End, End)>,
+    pub links: BTreeSet<(PortKey, PortKey)>,
     /// Ports in the files of which it is not known which ones they are, as LIDs without a topology.
     pub unresolved: usize,
 }
@@ -231,22 +230,22 @@ impl Contents {
 #[derive(Default)]
 struct Resolver {
     /// The ports of adapters by their own GUIDs.
-    by_guid: HashMap<Guid, End>,
+    by_guid: HashMap<Guid, PortKey>,
     /// Ports of adapters by LID.
-    by_lid: HashMap<u16, End>,
+    by_lid: HashMap<u16, PortKey>,
     /// Switches by LID.
     switches: HashMap<u16, Guid>,
 }
 
 impl Resolver {
-    fn end(&self, key: PortKey) -> Option<End> {
+    fn end(&self, key: PortName) -> Option<PortKey> {
         match key {
-            PortKey::Node(guid, number) => Some((guid, number)),
-            PortKey::Port(guid, number) => {
-                Some(self.by_guid.get(&guid).copied().unwrap_or((guid, number)))
+            PortName::Node(guid, number) => Some(PortKey::new(guid, number)),
+            PortName::Port(guid, number) => {
+                Some(self.by_guid.get(&guid).copied().unwrap_or(PortKey::new(guid, number)))
             }
-            PortKey::Lid(lid, number) => {
-                let switch = self.switches.get(&lid).map(|guid| (*guid, number));
+            PortName::Lid(lid, number) => {
+                let switch = self.switches.get(&lid).map(|guid| PortKey::new(*guid, number));
                 switch.or_else(|| self.by_lid.get(&lid).copied())
             }
         }
@@ -291,7 +290,7 @@ fn resolve(sources: Vec<Source>, topology: &[Contents]) -> Dump {
         }
     }
     dump.add_links(links);
-    for (guid, number) in dump.ports.keys() {
+    for PortKey { guid, number } in dump.ports.keys() {
         let node = dump.nodes.entry(*guid).or_default();
         node.port_count = node.port_count.max(*number);
     }
@@ -311,15 +310,15 @@ impl Dump {
             kinds.into_iter().any(|kind| kind == NodeKind::Switch)
         };
         for (key, record) in contents.iter().flat_map(|found| &found.ports) {
-            if let (PortKey::Node(guid, number), Some(own)) = (*key, record.guid)
+            if let (PortName::Node(guid, number), Some(own)) = (*key, record.guid)
                 && !is_switch(&guid)
             {
-                resolver.by_guid.entry(own).or_insert((guid, number));
+                resolver.by_guid.entry(own).or_insert(PortKey::new(guid, number));
             }
         }
         for (guid, node) in contents.iter().flat_map(|found| &found.nodes) {
             let alias = resolver.by_guid.get(guid).filter(|_| !is_switch(guid));
-            let guid = alias.map_or(*guid, |(guid, _)| *guid);
+            let guid = alias.map_or(*guid, |port| port.guid);
             self.nodes.entry(guid).or_default().merge(node.clone());
             if let Some(lid) = node.lid {
                 resolver.switches.entry(lid).or_insert(guid);
@@ -327,7 +326,7 @@ impl Dump {
         }
         for (key, record) in contents.iter().flat_map(|found| &found.ports) {
             if let Some((lid, end)) = record.lid.zip(resolver.end(*key))
-                && !is_switch(&end.0)
+                && !is_switch(&end.guid)
             {
                 resolver.by_lid.entry(lid).or_insert(end);
             }
@@ -336,11 +335,12 @@ impl Dump {
     }
 
     /// Adds cables. A port has one: another one is a contradiction in the files.
-    fn add_links(&mut self, links: Vec<(End, End)>) {
-        let mut peers: HashMap<End, End> = HashMap::new();
+    fn add_links(&mut self, links: Vec<(PortKey, PortKey)>) {
+        let mut peers: HashMap<PortKey, PortKey> = HashMap::new();
         for (near, far) in links {
             let (low, high) = (near.min(far), near.max(far));
-            let is_free = |end: End, peer: End| peers.get(&end).is_none_or(|known| *known == peer);
+            let is_free =
+                |end: PortKey, peer: PortKey| peers.get(&end).is_none_or(|known| *known == peer);
             if low == high || !is_free(low, high) || !is_free(high, low) {
                 self.unresolved += 1;
                 continue;

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortNumber};
 
-use crate::contents::{Contents, PortKey, PortRecord};
+use crate::contents::{Contents, PortName, PortRecord};
 use crate::{Problem, text};
 
 /// The time in the comments at the beginning.
@@ -19,14 +19,14 @@ pub fn timestamp(text: &str) -> Option<SystemTime> {
 }
 
 /// The port of a line `Port=1 Lid=0x00b4 GUID=0xb0cf0e0300d33fc0 ...`.
-pub fn port_line(line: &str, number: usize) -> Result<PortKey, Problem> {
+pub fn port_line(line: &str, number: usize) -> Result<PortName, Problem> {
     let field = |name: &str| text::field(line.split_whitespace(), name);
     let guid = text::guid(field("GUID="));
     let port = field("Port=").parse().ok();
     let (guid, port) = guid
         .zip(port)
         .ok_or_else(|| Problem::at(number, format!("{line:?} has no port or no GUID")))?;
-    Ok(PortKey::Port(guid, port))
+    Ok(PortName::Port(guid, port))
 }
 
 /// Reads `*.pm`: a block per port, with a counter in each line.
@@ -68,7 +68,7 @@ pub fn parse_lst(text: &str) -> Result<Contents, Problem> {
 }
 
 /// Adds an end: `CA Ports:01 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:00b5 PN:01`.
-fn lst_end(end: &str, record: &PortRecord, found: &mut Contents) -> Option<PortKey> {
+fn lst_end(end: &str, record: &PortRecord, found: &mut Contents) -> Option<PortName> {
     // Old versions have no name. A name may contain braces.
     let [front, name, back] = text::enclosed(end, '{', '}').unwrap_or([end, "", ""]);
     let words = front.split_whitespace().chain(back.split_whitespace());
@@ -87,7 +87,7 @@ fn lst_end(end: &str, record: &PortRecord, found: &mut Contents) -> Option<PortK
     if node.kind == Some(NodeKind::Switch) {
         node.lid = lid;
     }
-    let key = PortKey::Node(guid, number);
+    let key = PortName::Node(guid, number);
     let guid = text::guid(field("PortGUID:"));
     found.port(key).merge(PortRecord { guid, lid, ..record.clone() });
     Some(key)
@@ -101,7 +101,7 @@ pub fn parse_net_dump(text: &str) -> Result<Contents, Problem> {
     let mut switch = None;
     let mut columns: Vec<&str> = Vec::new();
     let mut numbers: HashMap<(Guid, &str), PortNumber> = HashMap::new();
-    let mut neighbors: Vec<(PortKey, Guid, &str, &str)> = Vec::new();
+    let mut neighbors: Vec<(PortName, Guid, &str, &str)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if let Some((name, rest)) = line.strip_prefix('"').and_then(|rest| rest.rsplit_once("\", "))
         {
@@ -131,7 +131,7 @@ pub fn parse_net_dump(text: &str) -> Result<Contents, Problem> {
             Problem::at(index + 1, format!("{:?} is not a port number (IB#)", cell("IB#")))
         })?;
         numbers.insert((guid, cell("#")), number);
-        let key = PortKey::Node(guid, number);
+        let key = PortName::Node(guid, number);
         found.port(key).merge(PortRecord {
             state: text::port_state(cell("Sta")),
             physical_state: text::physical_state(cell("PhysSta")),
@@ -147,13 +147,13 @@ pub fn parse_net_dump(text: &str) -> Result<Contents, Problem> {
     for (near, guid, label, name) in neighbors {
         let is_switch = found.nodes.get(&guid).is_some_and(|it| it.kind == Some(NodeKind::Switch));
         let far = match (is_switch, numbers.get(&(guid, label))) {
-            (true, Some(number)) => PortKey::Node(guid, *number),
+            (true, Some(number)) => PortName::Node(guid, *number),
             // A switch without a table of its own, or without this label.
             (true, None) => continue,
             (false, _) => {
                 let node = found.node(guid);
                 (node.kind, node.description) = (Some(NodeKind::Ca), text::description(name));
-                PortKey::Port(guid, 1)
+                PortName::Port(guid, 1)
             }
         };
         found.links.push((near, far));

@@ -4,7 +4,7 @@
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortNumber};
 
-use crate::contents::{Contents, NodeRecord, PortKey, PortRecord};
+use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
 use crate::{Problem, text};
 
 /// Reads the format with a block per node. Lines that are neither a node nor a port are ignored: prompts of shells, logs
@@ -96,7 +96,7 @@ fn port((own, kind): (Guid, NodeKind), line: &str, found: &mut Contents) -> Resu
     let far_lid = words.clone().skip_while(|word| *word != "lid").nth(1).and_then(text::lid);
     let (width, speed) = text::rate(words.next_back().unwrap_or_default());
     let record = PortRecord { width, speed, ..PortRecord::default() };
-    let [near, far] = [PortKey::Node(own, number), PortKey::Node(far_node, far_number)];
+    let [near, far] = [PortName::Node(own, number), PortName::Node(far_node, far_number)];
     let (guid, lid) = match kind {
         NodeKind::Switch => (None, None),
         _ => (port_guid, own_lid.and_then(text::lid)),
@@ -187,7 +187,7 @@ fn listed(
     [kind, lid, port, guid]: [&str; 4],
     name: Option<&str>,
     record: PortRecord,
-) -> Option<PortKey> {
+) -> Option<PortName> {
     let (kind, guid, number) = (text::kind(kind)?, text::guid(guid)?, port.parse().ok()?);
     let lid = text::lid(lid);
     let node = found.node(guid);
@@ -199,9 +199,9 @@ fn listed(
     node.port_count = node.port_count.max(number);
     let key = if is_switch {
         node.lid = lid;
-        PortKey::Node(guid, number)
+        PortName::Node(guid, number)
     } else {
-        PortKey::Port(guid, number)
+        PortName::Port(guid, number)
     };
     found.port(key).merge(PortRecord { lid: lid.filter(|_| !is_switch), ..record });
     Some(key)

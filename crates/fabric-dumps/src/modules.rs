@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ib_mad::register::{Module, monitor};
 
-use crate::contents::{Contents, PortKey};
+use crate::contents::{Contents, PortName};
 use crate::{Problem, text};
 
 /// The fields of a module as text, by their names in lower case without blanks.
@@ -145,8 +145,8 @@ pub fn ascii<const N: usize>(text: &str) -> [u8; N] {
 /// Reads `*.cables`: a block per port.
 pub fn parse(text: &str) -> Result<Contents, Problem> {
     let mut found = Contents { taken_at: crate::ibdiagnet::timestamp(text), ..Contents::default() };
-    let mut open: Option<(PortKey, ModuleText)> = None;
-    let close = |open: Option<(PortKey, ModuleText)>, found: &mut Contents| {
+    let mut open: Option<(PortName, ModuleText)> = None;
+    let close = |open: Option<(PortName, ModuleText)>, found: &mut Contents| {
         if let Some((key, module)) = open {
             found.port(key).module = module.into_module().map(Box::new);
         }
@@ -202,7 +202,7 @@ Temperature: 0C
     fn cables_are_modules() {
         let found = parse(CABLES).unwrap();
         let module = |port| {
-            let key = PortKey::Port(Guid(0xb0cf_0000_0000_0940), port);
+            let key = PortName::Port(Guid(0xb0cf_0000_0000_0940), port);
             found.ports[&key].module.clone().unwrap()
         };
         let optical = module(1);

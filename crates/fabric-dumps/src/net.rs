@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use ib_fabric::topology::End;
-use ib_mad::Guid;
 use ib_mad::node::NodeKind;
+use ib_mad::{Guid, PortKey};
 
 use crate::dump::Dump;
 
@@ -15,7 +14,7 @@ const MOST_PORTS: u8 = 254;
 impl Dump {
     /// The nodes and cables in the format of ibnetdiscover.
     pub fn to_ibnetdiscover(&self) -> String {
-        let peers: HashMap<End, End> =
+        let peers: HashMap<PortKey, PortKey> =
             self.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
         let mut text = String::new();
         for (guid, node) in &self.nodes {
@@ -39,15 +38,18 @@ impl Dump {
                 self.description(*guid),
             );
             for number in 1..=ports {
-                let Some(peer) = peers.get(&(*guid, number)) else { continue };
-                let rate =
-                    self.ports.get(&(*guid, number)).and_then(|port| port.width.zip(port.speed));
+                let port = PortKey::new(*guid, number);
+                let Some(peer) = peers.get(&port) else { continue };
+                let rate = self.ports.get(&port).and_then(|port| port.width.zip(port.speed));
                 let rate = rate.map_or_else(String::new, |(width, speed)| {
                     format!(" {}{}", width.label(), speed.label())
                 });
-                let (id, name) = (self.id(peer.0), self.description(peer.0));
-                let _ =
-                    writeln!(text, "[{number}]\t\"{id}\"[{}]\t\t# \"{name}\" lid 0{rate}", peer.1);
+                let (id, name) = (self.id(peer.guid), self.description(peer.guid));
+                let _ = writeln!(
+                    text,
+                    "[{number}]\t\"{id}\"[{}]\t\t# \"{name}\" lid 0{rate}",
+                    peer.number
+                );
             }
             text.push('\n');
         }

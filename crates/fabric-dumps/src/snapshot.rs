@@ -5,13 +5,13 @@ use std::sync::Arc;
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use ib_fabric::hardware::{Hardware, ReadAt};
 use ib_fabric::names::Naming;
-use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_fabric::{Fabric, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use ib_mad::reading::Raw;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
-use ib_mad::{Guid, Lid, Moment, Reading};
+use ib_mad::{Guid, Lid, Moment, PortKey, Reading};
 
 use crate::contents::{NodeRecord, PortRecord};
 use crate::dump::Dump;
@@ -43,11 +43,11 @@ impl Dump {
                 let read = ReadAt { value: **module, at };
                 hardware.port_mut(*end).module = Some(Arc::new(read));
             }
-            let Some(PortIndex(index)) = fabric.find(*end) else { continue };
+            let Some(port) = fabric.find(*end) else { continue };
             let mut reading = Reading::empty(at);
             record.counters.copy_to(&mut reading);
-            snapshot.readings[index as usize] = Some(reading);
-            snapshot.fec[index as usize] = record.fec;
+            snapshot.readings[port] = Some(reading);
+            snapshot.fec[port] = record.fec;
         }
         snapshot.hardware = Arc::new(hardware);
         snapshot
@@ -57,9 +57,9 @@ impl Dump {
         let linked: std::collections::HashSet<_> =
             self.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let node = |(guid, record): (&Guid, &NodeRecord)| {
-            let ports = self.ports.range((*guid, 0)..=(*guid, u8::MAX));
-            let port = |(end, port): (&(Guid, u8), &PortRecord)| DiscoveredPort {
-                number: end.1,
+            let ports = self.ports.range(PortKey::new(*guid, 0)..=PortKey::new(*guid, u8::MAX));
+            let port = |(end, port): (&PortKey, &PortRecord)| DiscoveredPort {
+                number: end.number,
                 guid: port.guid.unwrap_or(*guid),
                 status: status(record, port, linked.contains(end)),
                 role: None,

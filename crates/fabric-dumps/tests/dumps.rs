@@ -12,7 +12,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::register::text;
-use ib_mad::{Counter, Guid, Moment};
+use ib_mad::{Counter, Guid, Moment, PortKey};
 
 const LEAF: Guid = Guid(0xa00);
 const HOSTS: [Guid; 2] = [Guid(0xb10), Guid(0xb20)];
@@ -29,7 +29,7 @@ fn dump(names: &[&str]) -> Dump {
 }
 
 fn count(dump: &Dump, guid: Guid, counter: Counter) -> Option<(u64, bool)> {
-    let mut values = dump.ports.get(&(guid, 1))?.counters.values();
+    let mut values = dump.ports.get(&PortKey::new(guid, 1))?.counters.values();
     values.find(|(of, ..)| *of == counter).map(|(_, value, is_full)| (value, is_full))
 }
 
@@ -49,7 +49,7 @@ fn each_format_has_nodes_cables_and_rates() {
         assert_eq!((kinds(NodeKind::Switch), kinds(NodeKind::Ca)), (1, 2), "{name}");
         assert_eq!(found.links.len(), 2, "{name}: {:?}", found.links);
         let rates = [1, 2].map(|number| {
-            let port = &found.ports[&(LEAF, number)];
+            let port = &found.ports[&PortKey::new(LEAF, number)];
             (port.width, port.speed)
         });
         let ndr = |width| (Some(width), Some(Speed::Ndr));
@@ -102,20 +102,20 @@ fn snapshot_has_what_the_files_say_and_nothing_else() {
     assert!(found.has_time && found.taken_at == expected, "{:?}", found.taken_at);
     let anchor = Anchor { moment: Moment(1_000_000_000), wall: found.taken_at };
     let snapshot = found.snapshot(None, &Naming::default(), anchor);
-    let port = |guid, number| snapshot.fabric.find((guid, number)).unwrap();
+    let port = |guid, number| snapshot.fabric.find(PortKey::new(guid, number)).unwrap();
     let full = snapshot.reading(port(HOSTS[0], 1)).unwrap();
     assert_eq!(full.get(Counter::XmitData), Some(6_000_000_000));
     assert!(full.stuck.contains(Counter::SymbolErrors));
     assert_eq!(full.get(Counter::RcvLoopingErrors), None, "not supported");
     let without = snapshot.reading(port(HOSTS[1], 1)).unwrap();
     assert!(without.is_empty(), "no counters are no zeros");
-    assert_eq!(snapshot.fec[port(LEAF, 1).0 as usize], Some(Fec::ReedSolomon2));
-    assert_eq!(snapshot.fec[port(LEAF, 2).0 as usize], None);
+    assert_eq!(snapshot.fec[port(LEAF, 1)], Some(Fec::ReedSolomon2));
+    assert_eq!(snapshot.fec[port(LEAF, 2)], None);
     assert!(snapshot.status(port(LEAF, 1)).unwrap().link_up());
     let hardware = &snapshot.hardware;
     let temperature = hardware.node(LEAF).unwrap().temperature.unwrap().value;
     assert!((temperature - 52.0).abs() < 1e-6, "{temperature}");
-    let module = hardware.port((LEAF, 1)).unwrap().plugged().unwrap();
+    let module = hardware.port(PortKey::new(LEAF, 1)).unwrap().plugged().unwrap();
     assert_eq!((text(&module.serial_number), module.meters()), ("S001".into(), Some(3.0)));
     assert_eq!((module.kind, module.temperature_alarm()), (1, Some(75.0)));
 }
@@ -205,7 +205,9 @@ fn topology_survives_conversion() {
         let again = from_texts(&[&found.to_ibnetdiscover()]).unwrap();
         assert_eq!(again[0].links, found.links, "{name}");
         assert_eq!(again[0].nodes.len(), found.nodes.len(), "{name}");
-        let rate = |dump: &Dump| dump.ports[&(LEAF, 2)].width.zip(dump.ports[&(LEAF, 2)].speed);
+        let rate = |dump: &Dump| {
+            dump.ports[&PortKey::new(LEAF, 2)].width.zip(dump.ports[&PortKey::new(LEAF, 2)].speed)
+        };
         assert_eq!(rate(&again[0]), rate(&found), "{name}");
     }
 }

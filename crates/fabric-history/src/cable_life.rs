@@ -6,9 +6,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Event, Port, Sum, text};
-use ib_fabric::topology::End;
 use ib_health::Verdict;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, PortKey, PortNumber};
 
 /// How many characters of a serial number are enough to search for it.
 pub const MIN_PREFIX: usize = 4;
@@ -89,7 +88,7 @@ pub(crate) struct SeenAt {
 }
 
 /// A port of a fabric.
-pub(crate) type Place = (String, End);
+pub(crate) type Place = (String, PortKey);
 
 /// An event `cable_changed`.
 #[derive(Clone, Debug)]
@@ -114,7 +113,7 @@ impl CableChange {
 
     /// Reads an event; of one without details, its text.
     pub fn read(event: Event) -> Option<CableChange> {
-        let place = (event.fabric.clone(), event.node.zip(event.port)?);
+        let place = (event.fabric.clone(), event.port_key()?);
         let detail = &event.detail;
         let Some(serial) = detail["serial"].as_str() else { return Self::of_text(event, place) };
         let owned = |key: &str| detail[key].as_str().map(str::to_owned);
@@ -190,14 +189,14 @@ pub(crate) fn stays(
     serial: &str,
     changes: &[CableChange],
     seen: &[(Place, Option<SystemTime>)],
-    find: impl Fn(&str, &str) -> Option<End>,
+    find: impl Fn(&str, &str) -> Option<PortKey>,
 ) -> Vec<Stay> {
     let mut stays = Stays::default();
     for change in changes {
         let (fabric, at) = (&change.place.0, change.event.at);
         if change.serial == serial {
             let named = change.seen_names.iter().filter_map(|name| find(fabric, name));
-            let known = change.seen_at.iter().map(|seen| (seen.guid, seen.port));
+            let known = change.seen_at.iter().map(|seen| PortKey::new(seen.guid, seen.port));
             for end in known.chain(named) {
                 stays.leave((fabric.clone(), end), at, change.seen_until);
             }
@@ -283,7 +282,7 @@ mod tests {
     }
 
     fn place(leaf: u64) -> Place {
-        ("f".into(), (Guid(leaf), 1))
+        ("f".into(), PortKey::new(Guid(leaf), 1))
     }
 
     /// Each stay: the leaf, since when and until when.
@@ -293,10 +292,10 @@ mod tests {
         seen: &[(Place, Option<SystemTime>)],
     ) -> Vec<(u64, Option<u64>, Option<u64>)> {
         let find = |_: &str, name: &str| name.strip_prefix("leaf-")?.parse().ok();
-        let find = |fabric: &str, name: &str| Some((Guid(find(fabric, name)?), 1));
+        let find = |fabric: &str, name: &str| Some(PortKey::new(Guid(find(fabric, name)?), 1));
         let second = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         let stays = stays(serial, changes, seen, find).into_iter();
-        let told = |it: Stay| (it.place.1.0.0, it.since.map(second), it.until.map(second));
+        let told = |it: Stay| (it.place.1.guid.0, it.since.map(second), it.until.map(second));
         stays.map(told).collect()
     }
 

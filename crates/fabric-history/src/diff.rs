@@ -1,5 +1,6 @@
 //! What changed on every cable between two times.
 
+use ib_mad::PortKey;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -165,10 +166,10 @@ fn by_link(fabrics: &[FabricState]) -> BTreeMap<Key, Cable> {
 
 /// The ends of a cable of which only the id is known.
 fn ends_of(fabric: &str, link: LinkId) -> [Port; 2] {
-    link.ends().map(|(guid, port)| Port {
+    link.ends().map(|PortKey { guid, number }| Port {
         fabric: fabric.into(),
         guid,
-        port,
+        port: number,
         node: guid.to_string(),
         host: None,
     })

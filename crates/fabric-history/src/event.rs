@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use display_text::plural;
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::{Verdict, evidence};
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, PortKey, PortNumber};
 
 display_text::labeled_enum! {
     /// The kind of an event; its label is its name in the file, in JSON and on the command line.
@@ -66,8 +66,8 @@ pub enum About {
     Link(LinkId),
 }
 
-impl From<End> for About {
-    fn from((guid, number): End) -> Self {
+impl From<PortKey> for About {
+    fn from(PortKey { guid, number }: PortKey) -> Self {
         About::Port(guid, number)
     }
 }

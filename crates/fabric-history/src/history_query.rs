@@ -11,8 +11,7 @@ use crate::incidents::{Incidents, Severity};
 use crate::model::{Window, time};
 use crate::source::{Answer, EventFilter, Page, SeriesDetail, Source};
 use crate::{EventKind, source};
-use ib_fabric::topology::End;
-use ib_mad::Guid;
+use ib_mad::{Guid, PortKey};
 
 /// The path below which an exporter answers queries.
 pub const PATH: &str = "/api/v1/history";
@@ -46,11 +45,11 @@ pub enum HistoryQuery {
     /// [`Incidents::find`]: those of at least a severity, at most so many.
     Incidents(Window, Severity, NonZeroUsize),
     /// [`Source::cables`].
-    Cables(Vec<End>, Window),
+    Cables(Vec<PortKey>, Window),
     /// [`Source::error_deltas`].
     ErrorDeltas(Window),
     /// [`Source::series`].
-    Series(Vec<End>, SeriesDetail, Window),
+    Series(Vec<PortKey>, SeriesDetail, Window),
     /// [`Source::fabrics`].
     Fabrics(SystemTime),
     /// [`Source::cable`].
@@ -207,15 +206,12 @@ impl Query<'_> {
         })
     }
 
-    fn ports(&self) -> Result<Vec<End>, String> {
+    fn ports(&self) -> Result<Vec<PortKey>, String> {
         if self.values("port").count() > MAX_PORTS {
             return Err(format!("port: more than {MAX_PORTS} values"));
         }
         self.read_all("port", |text| {
-            let end = text
-                .rsplit_once(':')
-                .and_then(|(guid, number)| Some((guid.parse().ok()?, u8::from_str(number).ok()?)));
-            end.ok_or("must be a port such as 0x00aa000000000001:5")
+            text.parse().map_err(|_| "must be a port such as 0x00aa000000000001:5")
         })
     }
 
@@ -247,8 +243,8 @@ impl Query<'_> {
     }
 }
 
-fn port_pair((guid, number): &End) -> (&'static str, String) {
-    ("port", format!("{guid}:{number}"))
+fn port_pair(port: &PortKey) -> (&'static str, String) {
+    ("port", port.to_string())
 }
 
 /// RFC 3339 to the microsecond, the precision of the file.
@@ -351,7 +347,7 @@ mod tests {
     fn written_query_parses_to_the_same_query() {
         let from = SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_000_123_456);
         let window = Window { from, to: from + Duration::from_secs(3600) };
-        let ports = vec![(Guid(1), 5), (Guid(u64::MAX), 255)];
+        let ports = vec![PortKey::new(Guid(1), 5), PortKey::new(Guid(u64::MAX), 255)];
         let wanted = EventFilter {
             kinds: vec![EventKind::Flap, EventKind::VerdictChanged],
             nodes: vec![Guid(7)],
@@ -386,7 +382,7 @@ mod tests {
         let from = SystemTime::UNIX_EPOCH;
         let window = Window { from, to: from };
         for (many, is_read) in [(256, true), (257, false)] {
-            let ports: Vec<End> = (0..many).map(|guid| (Guid(guid), 1)).collect();
+            let ports: Vec<PortKey> = (0..many).map(|guid| PortKey::new(Guid(guid), 1)).collect();
             let query = HistoryQuery::Series(ports, SeriesDetail::All, window);
             let read = HistoryQuery::read("series", &owned(&query.pairs()));
             assert_eq!(read.is_ok(), is_read, "{many}");

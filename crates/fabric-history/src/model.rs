@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 use ib_mad::counter::{TABLE, link_errors};
 use ib_mad::ids::port_label;
-use ib_mad::{Counter, Guid, PortNumber};
+use ib_mad::{Counter, Guid, PortKey, PortNumber};
 
 use super::micros_of;
 
@@ -82,8 +82,8 @@ pub struct Port {
 
 impl Port {
     /// Its GUID and number.
-    pub fn end(&self) -> End {
-        (self.guid, self.port)
+    pub fn end(&self) -> PortKey {
+        PortKey::new(self.guid, self.port)
     }
 
     /// Whether it is the same port, whatever the name of its node.
@@ -125,6 +125,13 @@ pub struct Event {
     pub text: String,
     /// Details by key; null if there are none.
     pub detail: serde_json::Value,
+}
+
+impl Event {
+    /// The port, for an event of a port.
+    pub fn port_key(&self) -> Option<PortKey> {
+        Some(PortKey { guid: self.node?, number: self.port? })
+    }
 }
 
 /// Increases of a port's error counters in a period.

@@ -11,8 +11,9 @@ use crate::event::downtime_of;
 use crate::model::{Cable, Event, Window};
 use crate::source::{Answer, EventFilter, Source};
 use display_text::plural;
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::verdict::Repair;
+use ib_mad::PortKey;
 
 /// A link is good again if it was `ok` for so long.
 const GOOD: Duration = Duration::from_secs(24 * 3600);
@@ -137,12 +138,12 @@ impl Outcomes {
 
 /// The episodes of all links, from events in the order of time.
 fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
-    let mut open: HashMap<End, usize> = HashMap::new();
+    let mut open: HashMap<PortKey, usize> = HashMap::new();
     let mut all: Vec<Episode> = Vec::new();
     for event in events {
-        let ends: Vec<End> = match (event.link, event.node, event.port) {
-            (Some(LinkId(a, b)), _, _) => vec![a, b],
-            (None, Some(node), Some(port)) => vec![(node, port)],
+        let ends: Vec<PortKey> = match (event.link, event.node, event.port) {
+            (Some(LinkId { low: a, high: b }), _, _) => vec![a, b],
+            (None, Some(node), Some(port)) => vec![PortKey::new(node, port)],
             _ => continue,
         };
         let known = ends.iter().find_map(|end| open.get(end).copied());
@@ -152,7 +153,7 @@ fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
             }
             continue;
         }
-        let Some(LinkId(a, b)) = event.link else { continue };
+        let Some(LinkId { low: a, high: b }) = event.link else { continue };
         let to = event.detail["to"].as_str().unwrap_or_default();
         let is_over =
             |index: &usize| all[*index].ok_since.is_some_and(|since| event.at >= since + GOOD);
@@ -166,7 +167,7 @@ fn episodes(events: &[Event], until: SystemTime) -> Vec<Episode> {
             ("watch" | "bad", Some(index)) => all[index].relapse(to, event),
             ("watch" | "bad", None) => {
                 let mut episode = Episode {
-                    link: LinkId(a, b),
+                    link: LinkId { low: a, high: b },
                     began: event.at,
                     verdict: String::new(),
                     reason: String::new(),
@@ -263,7 +264,7 @@ mod tests {
     use ib_mad::Guid;
     use serde_json::{Value, json};
 
-    const LINK: LinkId = LinkId((Guid(1), 1), (Guid(2), 3));
+    const LINK: LinkId = LinkId { low: PortKey::new(Guid(1), 1), high: PortKey::new(Guid(2), 3) };
 
     fn hours(hours: f64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs_f64(hours * 3600.0)
@@ -275,8 +276,8 @@ mod tests {
             at: hours(at),
             fabric: "f".into(),
             kind: kind.label().into(),
-            node: (!is_of_link).then_some(LINK.1.0),
-            port: (!is_of_link).then_some(LINK.1.1),
+            node: (!is_of_link).then_some(LINK.high.guid),
+            port: (!is_of_link).then_some(LINK.high.number),
             link: is_of_link.then_some(LINK),
             place: String::new(),
             text: String::new(),

@@ -332,7 +332,7 @@ impl<'a> LinkTimeline<'a> {
 mod tests {
     use std::time::Duration;
 
-    use ib_mad::Guid;
+    use ib_mad::{Guid, PortKey};
     use proptest::prelude::*;
 
     use super::*;
@@ -416,7 +416,7 @@ mod tests {
             node: node.into(),
             host: None,
         };
-        let link = LinkId((Guid(1), 1), (Guid(2), 1));
+        let link = LinkId { low: PortKey::new(Guid(1), 1), high: PortKey::new(Guid(2), 1) };
         let series = [
             Series {
                 port: port(1, "leaf"),

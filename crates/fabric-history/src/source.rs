@@ -14,8 +14,7 @@ use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window, text,
 };
 use crate::{EventKind, HistoryError};
-use ib_fabric::topology::End;
-use ib_mad::Guid;
+use ib_mad::{Guid, PortKey};
 
 /// Why a source has no answer.
 #[derive(Debug, Error)]
@@ -41,7 +40,7 @@ pub struct EventFilter {
     /// Of which nodes, with their ports and links; and
     pub nodes: Vec<Guid>,
     /// of which ports, with their links and nodes.
-    pub ports: Vec<End>,
+    pub ports: Vec<PortKey>,
 }
 
 impl EventFilter {
@@ -85,14 +84,19 @@ pub trait Source {
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
 
     /// The cables of any of these ports in a window, as they were at its end, or when they were last seen in it.
-    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>>;
+    fn cables(&self, ports: &[PortKey], window: Window) -> Answer<Vec<Cable>>;
 
     /// The errors of all ports in a window.
     fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>>;
 
     /// The increases of some ports' counters, by reading. Traffic may be coarser than errors, especially in a
     /// window that is long or long ago.
-    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>>;
+    fn series(
+        &self,
+        ports: &[PortKey],
+        detail: SeriesDetail,
+        window: Window,
+    ) -> Answer<Vec<Series>>;
 
     /// The states of the fabrics at a time; fabrics that were not recorded yet are omitted.
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>>;

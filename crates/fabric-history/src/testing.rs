@@ -9,8 +9,8 @@ use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Sum, Window,
 };
 use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
-use ib_fabric::topology::{End, LinkId};
-use ib_mad::{Counter, Guid};
+use ib_fabric::topology::LinkId;
+use ib_mad::{Counter, Guid, PortKey};
 
 /// A source for tests: its results are its fields, whatever the query; events are those of the window.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Source for Canned {
         Ok(Events { events: self.events.iter().filter(is_wanted).cloned().collect(), next: None })
     }
 
-    fn cables(&self, _: &[End], _: Window) -> Answer<Vec<Cable>> {
+    fn cables(&self, _: &[PortKey], _: Window) -> Answer<Vec<Cable>> {
         Ok(self.cables.clone())
     }
 
@@ -83,7 +83,7 @@ impl Source for Canned {
         Ok(self.moved.clone())
     }
 
-    fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Answer<Vec<Series>> {
+    fn series(&self, _: &[PortKey], _: SeriesDetail, _: Window) -> Answer<Vec<Series>> {
         Ok(self.series.clone())
     }
 

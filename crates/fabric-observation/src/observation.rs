@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use display_text::labeled_enum;
-use ib_fabric::topology::End;
 use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
-use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_mad::smp::SmState;
+use ib_mad::{Moment, PortKey};
 use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
@@ -156,7 +155,7 @@ impl MonitorStats {
 #[derive(Clone, Debug, Default)]
 pub struct Mastership {
     /// The port of the last known master, which may be gone.
-    pub master: Option<End>,
+    pub master: Option<PortKey>,
     /// How often another subnet manager became the master: not the first known one, nor the same one again.
     pub changes: u64,
 }
@@ -168,11 +167,13 @@ impl Mastership {
         let masters = managers.unwrap_or_default().iter();
         let mut masters = masters.filter(|it| it.state == SmState::Master).peekable();
         let Some(&first) = masters.peek() else { return };
-        if masters.any(|master| Some(fabric.end(master.port)) == self.master) {
+        if masters.any(|master| Some(fabric.port_key(master.port)) == self.master) {
             return;
         }
         let node = &fabric.node_of(first.port).name;
-        if let Some((before, port)) = self.master.replace(fabric.end(first.port)) {
+        if let Some(PortKey { guid: before, number: port }) =
+            self.master.replace(fabric.port_key(first.port))
+        {
             tracing::info!(fabric = name, node, %before, port, "master SM changed");
             self.changes += 1;
         } else {

@@ -16,9 +16,8 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
-use ib_fabric::topology::End;
 use ib_mad::counter::LINK_ERRORS;
-use ib_mad::{Counter, Guid, PortNumber};
+use ib_mad::{Counter, Guid, PortKey, PortNumber};
 
 use super::components;
 use crate::history_queries;
@@ -41,7 +40,8 @@ pub async fn get(
 ) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let ends: Vec<End> = detail.ports.iter().map(|port| (guid, port.name.port)).collect();
+    let ends: Vec<PortKey> =
+        detail.ports.iter().map(|port| PortKey::new(guid, port.name.port)).collect();
     let past = history_queries::run(&app.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
@@ -90,7 +90,7 @@ impl Past {
     }
 }
 
-fn traffic_of(reader: &Reader, ends: &[End], fabric: &str) -> Result<Past, SourceError> {
+fn traffic_of(reader: &Reader, ends: &[PortKey], fabric: &str) -> Result<Past, SourceError> {
     let window = TRAFFIC_WINDOW.recorded(reader)?;
     let mut past = Past { period: window.length() / SPARKS as u32, ..Past::default() };
     for series in reader.series(ends, SeriesDetail::All, window)? {

@@ -182,9 +182,9 @@ mod tests {
         let mut assessment = fine(&snapshot);
         let [leaf, host] = [port(&snapshot, 1, 1), port(&snapshot, 2, 1)];
         let flow = |used| Some(Flow { rate: used * 1.25e10, used });
-        assessment.ports[leaf.0 as usize].tx = flow(0.3);
+        assessment.ports[leaf].tx = flow(0.3);
         // The leaf does not report what it receives: the host does.
-        assessment.ports[host.0 as usize].tx = flow(0.97);
+        assessment.ports[host].tx = flow(0.97);
         let (fabric, snapshot) = ("f".into(), Some(snapshot.into()));
         let seen = Observation { fabric, snapshot, assessment, ..Observation::default() };
         let page = section(FabricView::new(&seen).unwrap(), &[1.0, 2.0, 3.0]).into_string();

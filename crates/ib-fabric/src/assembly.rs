@@ -8,9 +8,9 @@ use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
 use ib_mad::port_state::PortStatus;
 
 use super::names::{Naming, make_unique};
-use super::topology::{
-    DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
-};
+use super::topology::{DuplicateGuid, Fabric, Link, Node, Peer, Port, Presence};
+use crate::{NodeIndex, PortIndex};
+use ib_mad::PortKey;
 
 /// A node in the result of a discovery.
 #[derive(Clone, Debug)]
@@ -38,11 +38,11 @@ pub struct DiscoveredPort {
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct DiscoveredFabric {
     pub nodes: Vec<DiscoveredNode>,
-    pub links: Vec<(End, End)>,
+    pub links: Vec<(PortKey, PortKey)>,
     /// Ports with a link whose neighbor did not respond.
-    pub unreached: Vec<End>,
+    pub unreached: Vec<PortKey>,
     /// The local port, where the discovery began; of a switch, port 0.
-    pub local_port: Option<End>,
+    pub local_port: Option<PortKey>,
     /// The local port did not respond, so nothing was queried: all known nodes are behind that gap.
     pub is_cut_off: bool,
     /// Nodes that were left out, because another node has their GUID.
@@ -64,7 +64,7 @@ impl DiscoveredFabric {
                 }
             }
             for port in ports.iter_mut().filter(|port| port.role.is_none()) {
-                let known = previous.find((identity.guid, port.number));
+                let known = previous.find(PortKey::new(identity.guid, port.number));
                 port.role = known.and_then(|known| previous.port(known).role);
             }
         }
@@ -137,8 +137,8 @@ impl Fabric {
                 fabric.join(a, b, true);
             }
         }
-        for Link(a, b) in previous.links() {
-            let ends = (fabric.find(previous.end(a)), fabric.find(previous.end(b)));
+        for Link { low: a, high: b } in previous.links() {
+            let ends = (fabric.find(previous.port_key(a)), fabric.find(previous.port_key(b)));
             if let (Some(a), Some(b)) = ends
                 && fabric.port(a).peer.is_none()
                 && fabric.port(b).peer.is_none()
@@ -153,9 +153,11 @@ impl Fabric {
     /// Returns the nodes that are hidden behind such ports or behind one another.
     fn keep_hidden(&self, found: &mut DiscoveredFabric) -> HashSet<Guid> {
         if found.is_cut_off {
-            let links = self.links().filter(|link| self.port(link.0).connected_peer().is_some());
-            found.links.extend(links.map(|Link(a, b)| (self.end(a), self.end(b))));
-            found.local_port = self.local_port.map(|port| self.end(port));
+            let links = self.links().filter(|link| self.port(link.low).connected_peer().is_some());
+            found
+                .links
+                .extend(links.map(|Link { low: a, high: b }| (self.port_key(a), self.port_key(b))));
+            found.local_port = self.local_port.map(|port| self.port_key(port));
             found.duplicates.clone_from(&self.duplicates);
             let present = self.nodes.iter().filter(|node| node.present());
             return present.map(|node| node.identity.guid).collect();
@@ -163,25 +165,25 @@ impl Fabric {
         let guids = found.nodes.iter().map(|node| node.identity.guid);
         let indexes: HashMap<Guid, usize> = guids.zip(0..).collect();
         // Discovered links take precedence over remembered ones.
-        let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
+        let linked: HashSet<PortKey> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut hidden = HashSet::new();
         let unreached = found.unreached.iter().filter(|end| !linked.contains(end));
         let mut ports: Vec<PortIndex> = unreached.filter_map(|end| self.find(*end)).collect();
         while let Some(port) = ports.pop() {
             let Some(peer) = self.port(port).connected_peer() else { continue };
-            let (node, end) = (self.port(peer).node, self.end(peer));
+            let (node, end) = (self.port(peer).node, self.port_key(peer));
             if !self.node(node).present() || linked.contains(&end) {
                 continue;
             }
-            if let Some(&index) = indexes.get(&end.0) {
+            if let Some(&index) = indexes.get(&end.guid) {
                 let known = &mut found.nodes[index].ports;
-                if !known.iter().any(|port| port.number == end.1) {
+                if !known.iter().any(|port| port.number == end.number) {
                     known.push(self.to_discovered(peer));
                 }
-            } else if hidden.insert(end.0) {
+            } else if hidden.insert(end.guid) {
                 ports.extend(self.ports_of(node).filter(|other| *other != peer));
             }
-            found.links.push((self.end(port), end));
+            found.links.push((self.port_key(port), end));
         }
         hidden
     }
@@ -201,8 +203,8 @@ impl Fabric {
         self.ports.extend(numbers.clone().map(port));
         for DiscoveredPort { number, guid, status, role } in ports {
             if numbers.contains(&number) {
-                let slot = node.first_port as usize + usize::from(number - numbers.start());
-                let slot = &mut self.ports[slot];
+                let index = node.first_port + u32::from(number - numbers.start());
+                let slot = &mut self.ports[PortIndex(index)];
                 *slot = Port { guid, status, role, ..*slot };
             }
         }
@@ -213,9 +215,9 @@ impl Fabric {
     /// Links two ports, and unlinks their previous peers.
     fn join(&mut self, a: PortIndex, b: PortIndex, connected: bool) {
         for (end, other) in [(a, b), (b, a)] {
-            let old = self.ports[end.0 as usize].peer.replace(Peer { port: other, connected });
+            let old = self.ports[end].peer.replace(Peer { port: other, connected });
             if let Some(old) = old.filter(|old| old.port != other) {
-                self.ports[old.port.0 as usize].peer = None;
+                self.ports[old.port].peer = None;
             }
         }
     }
@@ -239,7 +241,7 @@ mod tests {
         assert!(!lost.present());
         let port = after.find(end(1, 1)).unwrap();
         let peer = after.port(port).peer.unwrap();
-        assert_eq!((after.end(peer.port), peer.connected), (end(2, 1), false));
+        assert_eq!((after.port_key(peer.port), peer.connected), (end(2, 1), false));
 
         let forgotten =
             fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
@@ -266,7 +268,7 @@ mod tests {
             Fabric::assemble(gap(), &Naming::default(), Moment(11), Some((&before, Moment(0))));
         let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
-        let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
+        let connected = after.links().filter(|link| after.port(link.low).peer.unwrap().connected);
         assert_eq!(connected.count(), 2);
 
         // They are not kept forever, nor with a LID that another node has now.
@@ -293,7 +295,7 @@ mod tests {
         let presence: Vec<Presence> = after.nodes.iter().map(|node| node.presence).collect();
         assert_eq!(presence, [Presence::Hidden; 2]);
         assert_eq!(after.local_port, local_port);
-        assert!(after.links().all(|link| after.port(link.0).peer.unwrap().connected));
+        assert!(after.links().all(|link| after.port(link.low).peer.unwrap().connected));
         assert_eq!(after.links().count(), 1);
     }
 
@@ -307,7 +309,7 @@ mod tests {
             ]
         };
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
-        let assembled = |links: Vec<(End, End)>, unreached| {
+        let assembled = |links: Vec<(PortKey, PortKey)>, unreached| {
             let mut now = DiscoveredFabric {
                 nodes: nodes(),
                 links,
@@ -325,7 +327,7 @@ mod tests {
         let moved =
             assembled(vec![(end(1, 1), end(2, 1)), (end(3, 1), end(1, 2))], vec![end(1, 2)]);
         let peer = moved.port(moved.find(end(1, 2)).unwrap()).peer.unwrap();
-        assert_eq!(moved.end(peer.port), end(3, 1));
+        assert_eq!(moved.port_key(peer.port), end(3, 1));
     }
 
     #[test]
@@ -396,7 +398,7 @@ mod tests {
         let twins = [format!("{shared}#0000a1"), format!("{shared}#0000a2")];
         let both = Fabric::assemble(switches(&[3, 0xa1, 0xa2]), &names, Moment(9), None);
         assert_eq!(names_of(&both), ["leaf 3", &twins[0], &twins[1]], "the site's name wins");
-        assert_eq!(both.nodes[1].shared_name(), shared);
+        assert_eq!(both.nodes[NodeIndex(1)].shared_name(), shared);
         // While one is gone the other keeps its digits; once it is forgotten, the digits go.
         let one = |before, forget| {
             Fabric::assemble(switches(&[0xa1]), &names, Moment(10), Some((before, Moment(forget))))
@@ -424,7 +426,7 @@ mod tests {
         let hosts: Vec<_> = fabric.nodes.iter().map(|node| node.host.as_deref()).collect();
         // The site's name precedes; GUID digits of a shared name are not part of the host's; a GUID is no host.
         assert_eq!(hosts, [Some("gpu1"), Some("gpu3"), Some("gpu2"), Some("gpu2"), None]);
-        assert_eq!(fabric.nodes[3].name, "gpu2#0000a4");
+        assert_eq!(fabric.nodes[NodeIndex(3)].name, "gpu2#0000a4");
         let called = |name: &str| fabric.nodes.iter().filter(|node| node.is_called(name)).count();
         for (name, count) in [("gpu2", 2), ("gpu2#0000a4", 1), ("gpu3", 1), ("0xa5", 1), ("gpu", 0)]
         {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::topology::{End, Fabric, Link, PortIndex};
+use super::topology::{Fabric, Link};
+use crate::PortIndex;
+use ib_mad::PortKey;
 use ib_mad::ids::{Guid, Lid, PortNumber};
 
 /// A port with the names for display.
@@ -16,7 +18,7 @@ pub struct PortName {
 
 impl PortName {
     fn new(fabric: &Fabric, port: PortIndex) -> Self {
-        let (guid, number) = fabric.end(port);
+        let PortKey { guid, number } = fabric.port_key(port);
         PortName { guid, node: fabric.node_of(port).name.clone(), port: number }
     }
 }
@@ -81,13 +83,13 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
             }
         }
     }
-    let peer = |fabric: &Fabric, end: End| fabric.port(fabric.find(end)?).connected_peer();
+    let peer = |fabric: &Fabric, end: PortKey| fabric.port(fabric.find(end)?).connected_peer();
     for (here, there, change) in [
         (before, after, FabricChange::LinkDisappeared as fn(_, _) -> _),
         (after, before, FabricChange::LinkAppeared),
     ] {
-        for Link(a, b) in here.links() {
-            let (end_a, end_b) = (here.end(a), here.end(b));
+        for Link { low: a, high: b } in here.links() {
+            let (end_a, end_b) = (here.port_key(a), here.port_key(b));
             let connected = here.port(a).connected_peer().is_some();
             if connected && peer(there, end_a).is_none() && peer(there, end_b).is_none() {
                 changes.push(change(PortName::new(here, a), PortName::new(here, b)));
@@ -95,10 +97,10 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
         }
     }
     for port in after.port_indexes() {
-        let end = after.end(port);
+        let end = after.port_key(port);
         let Some(old) = before.find(end) else { continue };
         if let (Some(from), Some(to)) = (peer(before, end), peer(after, end))
-            && before.end(from) != after.end(to)
+            && before.port_key(from) != after.port_key(to)
         {
             changes.push(FabricChange::LinkMoved {
                 port: PortName::new(after, port),

@@ -9,10 +9,9 @@ use ib_mad::register::{
     RegisterQuery,
 };
 use ib_mad::vendor::GeneralInfo;
-use ib_mad::{Guid, Moment, PortNumber};
 
-use crate::topology::End;
 use crate::{Fabric, NodeIndex};
+use ib_mad::{Guid, Moment, PortKey, PortNumber};
 
 /// The reports of a device's ports, by number. Shared by the snapshots between which none of them changed.
 type DevicePorts = Arc<Vec<Option<Arc<PortHardware>>>>;
@@ -40,12 +39,12 @@ pub struct Hardware {
 
 impl Hardware {
     /// What the device reports of a port.
-    pub fn port(&self, (guid, number): End) -> Option<&PortHardware> {
+    pub fn port(&self, PortKey { guid, number }: PortKey) -> Option<&PortHardware> {
         self.ports.get(&guid)?.get(usize::from(number))?.as_deref()
     }
 
     /// The same, to change it. A port that has reported nothing yet is added.
-    pub fn port_mut(&mut self, (guid, number): End) -> &mut PortHardware {
+    pub fn port_mut(&mut self, PortKey { guid, number }: PortKey) -> &mut PortHardware {
         let ports = Arc::make_mut(self.ports.entry(guid).or_default());
         let index = usize::from(number);
         if ports.len() <= index {
@@ -56,10 +55,11 @@ impl Hardware {
     }
 
     /// What devices report of their ports.
-    pub fn ports(&self) -> impl Iterator<Item = (End, &PortHardware)> {
+    pub fn ports(&self) -> impl Iterator<Item = (PortKey, &PortHardware)> {
         self.ports.iter().flat_map(|(guid, ports)| {
             let numbered = (0..=u8::MAX).zip(ports.iter());
-            numbered.filter_map(|(number, port)| Some(((*guid, number), port.as_deref()?)))
+            numbered
+                .filter_map(|(number, port)| Some((PortKey::new(*guid, number), port.as_deref()?)))
         })
     }
 

@@ -8,6 +8,7 @@ pub mod change;
 pub mod collect;
 pub mod hardware;
 pub mod hosts;
+pub mod index;
 pub mod names;
 pub mod reference;
 pub mod snapshot;
@@ -15,5 +16,6 @@ pub mod snapshot;
 pub mod testing;
 pub mod topology;
 
+pub use index::{NodeIndex, NodeMap, PortIndex, PortMap};
 pub use snapshot::Snapshot;
-pub use topology::{Fabric, Node, NodeIndex, Port, PortIndex};
+pub use topology::{Fabric, Node, Port};

@@ -4,7 +4,8 @@
 use ib_mad::ids::{Guid, Lid, PortNumber};
 
 use super::names::shared_name;
-use super::topology::{End, LinkId};
+use super::topology::LinkId;
+use ib_mad::PortKey;
 
 /// A text, and what it can mean. One text may have several meanings: `12` is a LID, and may be the name of a node.
 ///
@@ -62,14 +63,14 @@ impl Reference {
     }
 
     /// Whether this is a port.
-    pub fn is_port(&self, name: &str, end: End) -> bool {
-        self.ports.iter().any(|port| port.is_at(name, end.0, end.1))
+    pub fn is_port(&self, name: &str, end: PortKey) -> bool {
+        self.ports.iter().any(|port| port.is_at(name, end.guid, end.number))
     }
 
     /// Whether this is a link, by its id or by one of its ends; by both ends, if both are in the text.
-    pub fn is_link(&self, names: [&str; 2], ends: [End; 2]) -> bool {
+    pub fn is_link(&self, names: [&str; 2], ends: [PortKey; 2]) -> bool {
         let is_at = |port: &PortReference| {
-            names.iter().zip(ends).any(|(name, end)| port.is_at(name, end.0, end.1))
+            names.iter().zip(ends).any(|(name, end)| port.is_at(name, end.guid, end.number))
         };
         let is_its = !self.ports.is_empty() && self.ports.iter().all(is_at);
         is_its || self.link == Some(LinkId::between(ends[0], ends[1]))
@@ -138,8 +139,8 @@ fn ends(text: &str) -> Option<Vec<PortReference>> {
 mod tests {
     use super::*;
 
-    const LEAF: (&str, End) = ("leaf-0-1", (Guid(0x0002_c903_0000_0001), 10));
-    const HOST: (&str, End) = ("host-7 mlx5_0", (Guid(0x0002_c903_0000_0007), 1));
+    const LEAF: (&str, PortKey) = ("leaf-0-1", PortKey::new(Guid(0x0002_c903_0000_0001), 10));
+    const HOST: (&str, PortKey) = ("host-7 mlx5_0", PortKey::new(Guid(0x0002_c903_0000_0007), 1));
 
     #[test]
     fn each_spelling_of_a_port_is_that_port() {
@@ -161,8 +162,8 @@ mod tests {
             assert!(reference.is_port(LEAF.0, LEAF.1), "{text}: {reference:?}");
             assert!(reference.is_link([LEAF.0, HOST.0], [LEAF.1, HOST.1]), "{text}");
             assert!(!reference.is_port(HOST.0, HOST.1), "{text}");
-            assert!(!reference.is_port(LEAF.0, (LEAF.1.0, 11)), "{text}");
-            assert!(!reference.is_node(LEAF.0, LEAF.1.0), "{text}");
+            assert!(!reference.is_port(LEAF.0, PortKey::new(LEAF.1.guid, 11)), "{text}");
+            assert!(!reference.is_node(LEAF.0, LEAF.1.guid), "{text}");
         }
     }
 
@@ -176,20 +177,20 @@ mod tests {
             "0002c90300000001",
             "0002:c903:0000:0001",
         ] {
-            assert!(Reference::new(text).is_node(LEAF.0, LEAF.1.0), "{text}");
-            assert!(!Reference::new(text).is_node(HOST.0, HOST.1.0), "{text}");
+            assert!(Reference::new(text).is_node(LEAF.0, LEAF.1.guid), "{text}");
+            assert!(!Reference::new(text).is_node(HOST.0, HOST.1.guid), "{text}");
         }
         let guid = Guid(0xa1_b2c3);
         for text in ["q2", "Q2#a1b2c3"] {
             assert!(Reference::new(text).is_node("Q2#a1b2c3", guid), "{text}");
         }
-        assert!(Reference::new("Q2 port 3").is_port("Q2#a1b2c3", (guid, 3)));
+        assert!(Reference::new("Q2 port 3").is_port("Q2#a1b2c3", PortKey::new(guid, 3)));
         assert!(Reference::new("ÜBER").is_node("über", guid));
     }
 
     #[test]
     fn each_spelling_of_a_link_is_that_link() {
-        let other = ("spine-0", (Guid(9), 3));
+        let other = ("spine-0", PortKey::new(Guid(9), 3));
         for text in [
             "0x0002c90300000001:10-0x0002c90300000007:1",
             "0x0002c90300000007:1-0x0002c90300000001:10",
@@ -239,7 +240,7 @@ mod tests {
         // Names with the characters of the spellings: the number is behind the last one.
         let name = "rack 3/leaf:1 [a]";
         for text in ["rack 3/leaf:1 [a][7]", "rack 3/leaf:1 [a] port 7", "rack 3/leaf:1 [a]/7"] {
-            assert!(Reference::new(text).is_port(name, (Guid(1), 7)), "{text}");
+            assert!(Reference::new(text).is_port(name, PortKey::new(Guid(1), 7)), "{text}");
         }
         assert!(Reference::new("rack/1").is_node("rack/1", Guid(1)));
     }

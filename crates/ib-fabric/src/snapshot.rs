@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::hardware::Hardware;
-use super::topology::{Fabric, NodeIndex, PortIndex};
+use super::topology::Fabric;
+use crate::{NodeIndex, NodeMap, PortIndex, PortMap};
 use ib_mad::counter::Counter;
 use ib_mad::fec::Fec;
 use ib_mad::moment::{Anchor, Moment};
@@ -36,16 +37,16 @@ pub struct Snapshot<V = Totals> {
     pub began: Moment,
     /// When the last response came in.
     pub ended: Moment,
-    /// Counters, by port index; `None` where none were read.
-    pub readings: Vec<Option<Reading<V>>>,
-    /// Port states, by port index.
-    pub statuses: Vec<PortRead>,
-    /// Nodes that were queried and did not respond at all, by node index.
-    pub silent: Vec<bool>,
-    /// By node index, where it is reported: a tick of PortXmitWait is this + 1 symbol times.
-    pub ticks: Vec<Option<u8>>,
-    /// The error correction that a port runs with, by port index, where it is reported.
-    pub fec: Vec<Option<Fec>>,
+    /// Counters; `None` where none were read.
+    pub readings: PortMap<Option<Reading<V>>>,
+    /// Port states.
+    pub statuses: PortMap<PortRead>,
+    /// Nodes that were queried and did not respond at all.
+    pub silent: NodeMap<bool>,
+    /// Where it is reported: a tick of PortXmitWait is this + 1 symbol times.
+    pub ticks: NodeMap<Option<u8>>,
+    /// The error correction that a port runs with, where it is reported.
+    pub fec: PortMap<Option<Fec>>,
     /// Subnet managers that responded; `None` where that says nothing about those that did not.
     pub managers: Option<Vec<SubnetManager>>,
     /// Counters that were cleared after they were read.
@@ -84,10 +85,10 @@ impl<V> Snapshot<V> {
     pub fn blank(fabric: Arc<Fabric>, anchor: Anchor) -> Self {
         Snapshot {
             readings: (0..fabric.ports.len()).map(|_| None).collect(),
-            statuses: vec![PortRead::NotQueried; fabric.ports.len()],
-            silent: vec![false; fabric.nodes.len()],
-            ticks: vec![None; fabric.nodes.len()],
-            fec: vec![None; fabric.ports.len()],
+            statuses: PortMap::filled(fabric.ports.len(), PortRead::NotQueried),
+            silent: NodeMap::filled(fabric.nodes.len(), false),
+            ticks: NodeMap::filled(fabric.nodes.len(), None),
+            fec: PortMap::filled(fabric.ports.len(), None),
             managers: None,
             cleared: Vec::new(),
             hardware: Arc::default(),
@@ -100,7 +101,7 @@ impl<V> Snapshot<V> {
 
     /// A port's counters.
     pub fn reading(&self, port: PortIndex) -> Option<&Reading<V>> {
-        self.readings[port.0 as usize].as_ref()
+        self.readings[port].as_ref()
     }
 
     /// How often a port's link went down or recovered, as the port counts it; `None` without a reading.
@@ -113,7 +114,7 @@ impl<V> Snapshot<V> {
 
     /// Whether a node is present and responds.
     pub fn is_up(&self, node: NodeIndex) -> bool {
-        self.fabric.node(node).present() && !self.silent[node.0 as usize]
+        self.fabric.node(node).present() && !self.silent[node]
     }
 
     /// A port's state, as fresh as it is known; `None` for a port whose node is absent or unresponsive.
@@ -122,7 +123,7 @@ impl<V> Snapshot<V> {
         if !self.is_up(known.node) {
             return None;
         }
-        match &self.statuses[port.0 as usize] {
+        match &self.statuses[port] {
             PortRead::NotQueried => known.status.as_ref(),
             PortRead::Unknown => None,
             PortRead::Ok(status) => Some(status),

@@ -2,10 +2,10 @@
 
 use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use crate::names::Naming;
-use crate::topology::{End, Fabric};
+use crate::topology::Fabric;
 use ib_mad::port_state::SpeedFields;
 use ib_mad::port_state::testing::up;
-use ib_mad::{Guid, Moment, NodeIdentity, NodeKind};
+use ib_mad::{Guid, Moment, NodeIdentity, NodeKind, PortKey};
 
 /// A discovered node with all ports up.
 pub fn found(guid: u64, kind: NodeKind, ports: u8) -> DiscoveredNode {
@@ -35,14 +35,14 @@ pub fn found(guid: u64, kind: NodeKind, ports: u8) -> DiscoveredNode {
 }
 
 /// A link end.
-pub fn end(guid: u64, port: u8) -> End {
-    (Guid(guid), port)
+pub fn end(guid: u64, port: u8) -> PortKey {
+    PortKey::new(Guid(guid), port)
 }
 
 /// A fabric of these nodes and links, discovered at moment 10.
 pub fn fabric(
     found: Vec<DiscoveredNode>,
-    links: &[(End, End)],
+    links: &[(PortKey, PortKey)],
     previous: Option<(&Fabric, Moment)>,
 ) -> Fabric {
     let found =

@@ -8,18 +8,11 @@ use ib_mad::ids::port_label;
 use ib_mad::ids::{Guid, Lid, PortNumber};
 use ib_mad::moment::Moment;
 use ib_mad::port_state::PortStatus;
-use ib_mad::{NodeIdentity, NodeKind, PortRole};
+use ib_mad::{NodeIdentity, NodeKind, PortKey, PortRole};
 use thiserror::Error;
 
 use super::names::shared_name;
-
-/// Index in [`Fabric::nodes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeIndex(pub u32);
-
-/// Index in [`Fabric::ports`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortIndex(pub u32);
+use crate::{NodeIndex, NodeMap, PortIndex, PortMap};
 
 /// A node of the fabric.
 #[derive(Clone, Debug)]
@@ -115,12 +108,21 @@ impl Port {
     }
 }
 
-/// A link by its two ports; the first has the lower (GUID, port).
+/// A link by its two ports. The index of a port changes with a discovery; [`LinkId`] does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Link(pub PortIndex, pub PortIndex);
+pub struct Link {
+    /// The port with the lower [`PortKey`]; of a loopback plug, the same as the other.
+    pub low: PortIndex,
+    /// The port with the higher one.
+    pub high: PortIndex,
+}
 
-/// A link end: port identity that is stable across discoveries.
-pub type End = (Guid, PortNumber);
+impl Link {
+    /// Both ports, the lower first.
+    pub fn ports(self) -> [PortIndex; 2] {
+        [self.low, self.high]
+    }
+}
 
 /// A node that a discovery left out, because another node has the same GUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +130,7 @@ pub struct DuplicateGuid {
     /// The shared GUID.
     pub guid: Guid,
     /// The port that leads to the omitted node; `None` if unknown.
-    pub behind: Option<End>,
+    pub behind: Option<PortKey>,
 }
 
 impl DuplicateGuid {
@@ -146,9 +148,9 @@ impl DuplicateGuid {
 #[derive(Clone, Debug, Default)]
 pub struct Fabric {
     /// All nodes, ordered by GUID.
-    pub nodes: Vec<Node>,
+    pub nodes: NodeMap<Node>,
     /// All ports, by node and port number.
-    pub ports: Vec<Port>,
+    pub ports: PortMap<Port>,
     /// The local port, from which the fabric was discovered; of a switch, port 0.
     pub local_port: Option<PortIndex>,
     /// Nodes that were left out, because another node has their GUID.
@@ -159,12 +161,12 @@ pub struct Fabric {
 impl Fabric {
     /// A node by its index.
     pub fn node(&self, index: NodeIndex) -> &Node {
-        &self.nodes[index.0 as usize]
+        &self.nodes[index]
     }
 
     /// A port by its index.
     pub fn port(&self, index: PortIndex) -> &Port {
-        &self.ports[index.0 as usize]
+        &self.ports[index]
     }
 
     /// The node that a port belongs to.
@@ -204,7 +206,7 @@ impl Fabric {
     }
 
     /// The port with this GUID and number.
-    pub fn find(&self, (guid, number): End) -> Option<PortIndex> {
+    pub fn find(&self, PortKey { guid, number }: PortKey) -> Option<PortIndex> {
         let node = self.node_by_guid(guid)?;
         let nth = number.checked_sub(self.node(node).identity.first_port())?;
         self.ports_of(node).nth(usize::from(nth))
@@ -216,9 +218,9 @@ impl Fabric {
         self.nodes.iter().map(layout).eq(other.nodes.iter().map(layout))
     }
 
-    /// A port's GUID and number.
-    pub fn end(&self, port: PortIndex) -> End {
-        (self.node_of(port).identity.guid, self.port(port).number)
+    /// The identity of a port that stays the same across discoveries.
+    pub fn port_key(&self, port: PortIndex) -> PortKey {
+        PortKey::new(self.node_of(port).identity.guid, self.port(port).number)
     }
 
     /// The links, connected or remembered, each once.
@@ -226,7 +228,7 @@ impl Fabric {
         // Ports are ordered by (GUID, number): the lower index is the lower end. A loopback plug counts, too.
         self.port_indexes().filter_map(|port| {
             let peer = self.port(port).peer?.port;
-            (port <= peer).then_some(Link(port, peer))
+            (port <= peer).then_some(Link { low: port, high: peer })
         })
     }
 
@@ -250,36 +252,40 @@ impl Fabric {
 
     /// Whether a link is inside a switch, by the role of either port.
     pub fn is_internal(&self, link: Link) -> bool {
-        [link.0, link.1].iter().any(|port| self.port(*port).role.is_some_and(PortRole::is_internal))
+        link.ports().into_iter().any(|port| self.port(port).role.is_some_and(PortRole::is_internal))
     }
 
     /// The stable id of a port's link.
     pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
         let peer = self.port(port).peer?.port;
-        Some(LinkId::between(self.end(port), self.end(peer)))
+        Some(LinkId::between(self.port_key(port), self.port_key(peer)))
     }
 }
 
 /// Stable id of a link in metrics, events and pages, the lower end first: `0x…:5-0x…:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(pub End, pub End);
+pub struct LinkId {
+    /// The lower end.
+    pub low: PortKey,
+    /// The higher end.
+    pub high: PortKey,
+}
 
 impl LinkId {
     /// The id of the link between two ports, in any order.
-    pub fn between(a: End, b: End) -> Self {
-        if a <= b { LinkId(a, b) } else { LinkId(b, a) }
+    pub fn between(a: PortKey, b: PortKey) -> Self {
+        LinkId { low: a.min(b), high: a.max(b) }
     }
 
     /// Both ends, the lower first.
-    pub fn ends(self) -> [End; 2] {
-        [self.0, self.1]
+    pub fn ends(self) -> [PortKey; 2] {
+        [self.low, self.high]
     }
 }
 
 impl fmt::Display for LinkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LinkId((guid_a, port_a), (guid_b, port_b)) = self;
-        write!(f, "{guid_a}:{port_a}-{guid_b}:{port_b}")
+        write!(f, "{}-{}", self.low, self.high)
     }
 }
 
@@ -292,12 +298,9 @@ impl FromStr for LinkId {
     type Err = InvalidLinkId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let end = |text: &str| {
-            let (guid, number) = text.rsplit_once(':')?;
-            Some((guid.parse().ok()?, number.parse().ok()?))
-        };
+        let end = |text: &str| text.parse().map_err(|_| InvalidLinkId);
         let (a, b) = text.split_once('-').ok_or(InvalidLinkId)?;
-        Ok(LinkId::between(end(a).ok_or(InvalidLinkId)?, end(b).ok_or(InvalidLinkId)?))
+        Ok(LinkId::between(end(a)?, end(b)?))
     }
 }
 
@@ -311,25 +314,25 @@ const NO_LEVEL: u8 = u8::MAX;
 /// Distance of each node from the nearest host: 0 is a host, 1 a leaf. In a torus or a Dragonfly all
 /// switches are leaves, without up and down between them.
 #[derive(Clone, Debug)]
-pub struct Levels(Vec<u8>);
+pub struct Levels(NodeMap<u8>);
 
 impl Levels {
     /// Computes the levels. Remembered cables count, too: a leaf stays a leaf while its hosts are off.
     pub fn compute(fabric: &Fabric) -> Levels {
-        let mut levels = vec![NO_LEVEL; fabric.nodes.len()];
+        let mut levels = NodeMap::filled(fabric.nodes.len(), NO_LEVEL);
         let mut queue = VecDeque::new();
         for node in fabric.node_indexes() {
             if !fabric.node(node).is_switch() {
-                levels[node.0 as usize] = 0;
+                levels[node] = 0;
             } else if is_leaf(fabric, node) {
-                levels[node.0 as usize] = 1;
+                levels[node] = 1;
                 queue.push_back(node);
             }
         }
         while let Some(node) = queue.pop_front() {
-            let level = (levels[node.0 as usize] + 1).min(NO_LEVEL - 1);
+            let level = (levels[node] + 1).min(NO_LEVEL - 1);
             for far in neighbors(fabric, node) {
-                let far_level = &mut levels[far.0 as usize];
+                let far_level = &mut levels[far];
                 if *far_level == NO_LEVEL {
                     *far_level = level;
                     queue.push_back(far);
@@ -341,12 +344,12 @@ impl Levels {
 
     /// A node's level; `None` if it is not connected to a leaf.
     pub fn level(&self, node: NodeIndex) -> Option<u8> {
-        self.0.get(node.0 as usize).copied().filter(|level| *level != NO_LEVEL)
+        self.0.get(node).copied().filter(|level| *level != NO_LEVEL)
     }
 
     /// Whether the hop from one node to another leads up the tree.
     pub fn rises(&self, from: NodeIndex, to: NodeIndex) -> bool {
-        self.0[from.0 as usize] < self.0[to.0 as usize]
+        self.0[from] < self.0[to]
     }
 }
 

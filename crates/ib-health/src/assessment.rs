@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ib_fabric::topology::Link;
-use ib_fabric::{NodeIndex, PortIndex};
+use ib_fabric::{NodeIndex, PortIndex, PortMap};
 use ib_mad::counter::COUNT;
 use ib_mad::reading::CounterSet;
 use ib_mad::{Counter, Moment};
@@ -19,8 +19,8 @@ use super::verdict::{Reasons, Repair, Verdict};
 /// The assessment of a fabric; the indexes are those of the snapshot's fabric.
 #[derive(Clone, Debug, Default)]
 pub struct Assessment {
-    /// By port index.
-    pub ports: Vec<PortAssessment>,
+    /// Of each port.
+    pub ports: PortMap<PortAssessment>,
     /// In the order of [`Fabric::links`](ib_fabric::Fabric::links).
     pub links: Vec<LinkAssessment>,
     /// Where the fabric is congested, the largest region first.

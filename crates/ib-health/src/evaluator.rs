@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{Link, LinkId};
-use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
+use ib_fabric::{Fabric, NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::PortEvent;
@@ -45,8 +45,7 @@ pub struct LinkEvaluator {
     pub replica: ReplicaTotals,
     limits: LimitTable,
     fabric: Arc<Fabric>,
-    /// By port index.
-    pub(super) ports: Vec<PortTracker>,
+    pub(super) ports: PortMap<PortTracker>,
     /// In the order of the fabric's links.
     pub(super) links: Vec<(Link, LinkTracker)>,
     /// Links that events changed since they were last assessed, by their index in `links`.
@@ -84,11 +83,12 @@ impl LinkEvaluator {
         self.changed.clear();
         let fabric = Arc::clone(&self.fabric);
         let mut assessment = Assessment {
-            ports: vec![PortAssessment::default(); fabric.ports.len()],
+            ports: PortMap::filled(fabric.ports.len(), PortAssessment::default()),
             ..Assessment::default()
         };
         let is_resumed = !self.recorded.links.is_empty() && !self.links.is_empty();
-        let mut compared = if is_resumed { recorded::before(&self.ports) } else { Vec::new() };
+        let mut compared =
+            if is_resumed { recorded::before(&self.ports) } else { PortMap::default() };
         let snapshot = self.update_ports(snapshot, &mut assessment, &mut compared);
         if is_resumed {
             let recorded = std::mem::take(&mut self.recorded);
@@ -98,16 +98,16 @@ impl LinkEvaluator {
         let found = self.congestion.update(
             &fabric,
             |port| {
-                let found = &assessment.ports[port.0 as usize];
+                let found = &assessment.ports[port];
                 found.wait.map(|it| it.share).or(found.held_wait.map(|it| it.share))
             },
-            |port| self.ports[port.0 as usize].held_use(snapshot.ended),
+            |port| self.ports[port].held_use(snapshot.ended),
             snapshot.ended,
         );
         let is_judged = |root: PortIndex| !self.waited_for_absent.contains(&root);
         for (port, role) in found.roles {
             let root = if let congestion::Role::Victim { of } = role { of } else { port };
-            assessment.ports[port.0 as usize].role = Some(role).filter(|_| is_judged(root));
+            assessment.ports[port].role = Some(role).filter(|_| is_judged(root));
         }
         assessment.regions = found.regions;
         assessment.regions.retain(|region| is_judged(region.root));
@@ -120,9 +120,9 @@ impl LinkEvaluator {
     /// Handles an event of a port. Returns whether it changes a link of this fabric, which
     /// [`reassess`](Self::reassess) or the next sweep then assesses.
     pub fn handle_event(&mut self, event: &PortEvent) -> bool {
-        let Some((end, up)) = event.end().zip(event.link_up()) else { return false };
+        let Some((end, up)) = event.port_key().zip(event.link_up()) else { return false };
         let Some(port) = self.fabric.find(end) else { return false };
-        let is_its = |(link, _): &(Link, LinkTracker)| link.0 == port || link.1 == port;
+        let is_its = |(link, _): &(Link, LinkTracker)| link.low == port || link.high == port;
         let Some(index) = self.links.iter().position(is_its) else { return false };
         let has_changed = self.links[index].1.history.handle_event(up, event.at.moment);
         if has_changed && !self.changed.contains(&index) {
@@ -165,32 +165,32 @@ impl LinkEvaluator {
         }
         let mut ports = std::mem::take(&mut self.ports);
         if !same {
-            let new = vec![PortTracker::default(); fabric.ports.len()];
+            let new = PortMap::filled(fabric.ports.len(), PortTracker::default());
             let old = std::mem::replace(&mut ports, new);
             for (tracker, port) in ports.iter_mut().zip(fabric.port_indexes()) {
-                tracker.totals = self.seed.remove(&fabric.end(port)).unwrap_or_default();
+                tracker.totals = self.seed.remove(&fabric.port_key(port)).unwrap_or_default();
             }
             if self.seed.is_empty() {
                 self.seed.shrink_to_fit();
             }
-            for (index, tracker) in old.into_iter().enumerate() {
-                if let Some(new) = fabric.find(self.fabric.end(PortIndex(index as u32))) {
-                    ports[new.0 as usize] = tracker;
+            for (old, tracker) in self.fabric.port_indexes().zip(old) {
+                if let Some(new) = fabric.find(self.fabric.port_key(old)) {
+                    ports[new] = tracker;
                 }
             }
         }
         let mut known: HashMap<LinkId, LinkTracker> = (std::mem::take(&mut self.links).into_iter())
-            .filter_map(|(link, tracker)| Some((self.fabric.link_id(link.0)?, tracker)))
+            .filter_map(|(link, tracker)| Some((self.fabric.link_id(link.low)?, tracker)))
             .collect();
         let first = self.fabric.ports.is_empty();
         let mut links = Vec::with_capacity(fabric.links().count());
         links.extend(fabric.links().filter_map(|link| {
-            let id = fabric.link_id(link.0)?;
+            let id = fabric.link_id(link.low)?;
             let tracker = known.remove(&id).unwrap_or_else(|| {
                 // Another cable, or the other of two nodes with one GUID: its errors are new.
-                for port in [link.0, link.1] {
-                    let tracker = &mut ports[port.0 as usize];
-                    if !first && fabric.has_duplicate(fabric.end(port).0) {
+                for port in link.ports() {
+                    let tracker = &mut ports[port];
+                    if !first && fabric.has_duplicate(fabric.port_key(port).guid) {
                         tracker.totals = PortTotals::default();
                     }
                     tracker.restart((!first).then(|| at + TRAINING));
@@ -212,25 +212,24 @@ impl LinkEvaluator {
         &mut self,
         snapshot: Snapshot<Raw>,
         assessment: &mut Assessment,
-        compared: &mut [Compared],
+        compared: &mut PortMap<Compared>,
     ) -> Snapshot {
         let fabric = Arc::clone(&self.fabric);
         self.waited_for_absent.clear();
         let snapshot = snapshot.into_totals(|snapshot, port, reading| {
-            let index = port.0 as usize;
-            let tracker = &mut self.ports[index];
-            let found = &mut assessment.ports[index];
+            let tracker = &mut self.ports[port];
+            let found = &mut assessment.ports[port];
             if let Some(reading) = reading {
                 let status = snapshot.status(port);
                 let incoming = incoming(&self.limits, snapshot, port);
                 let fastest = totals::fastest(fabric.port(port).number, status);
-                let hardware = snapshot.hardware.port(fabric.end(port));
+                let hardware = snapshot.hardware.port(fabric.port_key(port));
                 let (growth, bit_errors) = tracker.update(reading, hardware, incoming, fastest);
-                if let Some(compared) = compared.get_mut(index) {
+                if let Some(compared) = compared.get_mut(port) {
                     compared.set_now(reading);
                 }
                 if !self.replica.0.is_empty()
-                    && let Some(replica) = self.replica.0.get(&fabric.end(port))
+                    && let Some(replica) = self.replica.0.get(&fabric.port_key(port))
                 {
                     tracker.totals.raise(reading, replica, fastest);
                 }
@@ -238,7 +237,7 @@ impl LinkEvaluator {
                 found.cleared_every = tracker.clears.every(&growth);
                 let rate = status.and_then(|status| status.width.zip(status.speed));
                 if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {
-                    let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
+                    let tick = snapshot.ticks[fabric.port(port).node];
                     let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
                     let flow = |data| {
                         let bytes = growth.timed(data)?.saturating_mul(4);
@@ -249,7 +248,7 @@ impl LinkEvaluator {
                     let peer = fabric.port(port).connected_peer();
                     let absent = peer
                         .filter(|_| !self.absent_switches.is_empty())
-                        .and_then(|peer| self.absent_switches.get(&fabric.end(peer).0));
+                        .and_then(|peer| self.absent_switches.get(&fabric.port_key(peer).guid));
                     let is_in_time = |returned: &Moment| {
                         growth.at.since(*returned).as_secs_f64() < growth.seconds
                     };
@@ -270,7 +269,7 @@ impl LinkEvaluator {
         });
         // These count from zero from the next sweep on.
         for cleared in &snapshot.cleared {
-            self.ports[cleared.port.0 as usize].totals.on_clear(cleared.counter, cleared.last);
+            self.ports[cleared.port].totals.on_clear(cleared.counter, cleared.last);
         }
         snapshot
     }
@@ -284,7 +283,7 @@ impl LinkEvaluator {
             let peer = snapshot.fabric.port(port).connected_peer();
             let is_up = peer.is_some_and(|peer| !is_down(port) && !is_down(peer));
             if found.wait.is_none() {
-                let held = self.ports[port.0 as usize].held_wait(snapshot.ended);
+                let held = self.ports[port].held_wait(snapshot.ended);
                 // It is kept in whole seconds.
                 let is_recent = |at: Moment| at + Duration::from_secs(1) > self.last_began;
                 found.held_wait = held.filter(|held| is_up || is_recent(held.at));
@@ -324,19 +323,19 @@ impl LinkEvaluator {
         let peers = Peers::count(snapshot, links.iter().map(|(link, _)| *link));
         assessment.links = Vec::with_capacity(links.len());
         for (nth, (link, tracker)) in links.iter_mut().enumerate() {
-            let ends = [link.0, link.1];
+            let ends = link.ports();
             let sample = self.sample(snapshot, *link, &maintenance.ports);
             if tracker.history.update(&sample) {
                 tracker.on_trained();
                 for port in ends {
-                    self.ports[port.0 as usize].restart(Some(snapshot.ended + TRAINING));
-                    assessment.ports[port.0 as usize].bit_errors = BitErrors::default();
+                    self.ports[port].restart(Some(snapshot.ended + TRAINING));
+                    assessment.ports[port].bit_errors = BitErrors::default();
                 }
             }
             let recoveries = ends.map(|port| total(snapshot, port, Counter::LinkErrorRecoveries));
             tracker.update_recoveries(recoveries, snapshot.ended);
             let modules = ends.map(|port| {
-                snapshot.hardware.port(fabric.end(port)).and_then(|it| it.module.as_deref())
+                snapshot.hardware.port(fabric.port_key(port)).and_then(|it| it.module.as_deref())
             });
             tracker.update_modules(modules, snapshot.ended);
             let input = LinkInput {
@@ -348,7 +347,7 @@ impl LinkEvaluator {
                 // The last known state may be out of date.
                 None => tracker.history.has_returned().then_some(true),
             };
-            let marked = ends.into_iter().find(|port| self.ports[port.0 as usize].has_marked());
+            let marked = ends.into_iter().find(|port| self.ports[*port].has_marked());
             let mut search = UpstreamSearch { fabric, ports: &self.ports, known: &mut origins };
             assessment.links.push(LinkAssessment {
                 upstream: marked.and_then(|port| search.origin(port)),
@@ -366,8 +365,8 @@ impl LinkEvaluator {
         maintenance: &HashSet<PortIndex>,
     ) -> LinkSample {
         let fabric = &snapshot.fabric;
-        let ends = [link.0, link.1];
-        let totals = |port: PortIndex| &self.ports[port.0 as usize].totals;
+        let ends = link.ports();
+        let totals = |port: PortIndex| &self.ports[port].totals;
         // A saturated counter shows no more link downs: neither that there were any, nor that there were none.
         let downed = |port: PortIndex| {
             total(snapshot, port, Counter::LinkDowned)
@@ -398,14 +397,14 @@ impl LinkEvaluator {
         maintenance: &HashSet<PortIndex>,
     ) -> LinkInput<'_> {
         let fabric = &snapshot.fabric;
-        let ends = [link.0, link.1];
+        let ends = link.ports();
         let statuses = ends.map(|port| snapshot.status(port));
         let both = statuses[0].zip(statuses[1]);
         let end = |nth: usize| {
             let port = ends[nth];
             EndInput {
-                port: &self.ports[port.0 as usize],
-                role: assessment.ports[port.0 as usize].role,
+                port: &self.ports[port],
+                role: assessment.ports[port].role,
                 away: !snapshot.is_up(fabric.port(port).node),
                 disabled: statuses[nth]
                     .is_some_and(|it| it.physical_state == PhysicalState::Disabled),
@@ -464,7 +463,7 @@ impl InMaintenance {
         }
         let mut all: HashMap<NodeIndex, bool> = HashMap::new();
         for link in fabric.links() {
-            let ends = [link.0, link.1];
+            let ends = link.ports();
             let is_in = ends.iter().any(|port| ports.contains(port));
             for port in ends {
                 *all.entry(fabric.port(port).node).or_insert(true) &= is_in;
@@ -488,7 +487,7 @@ fn incoming(limits: &LimitTable, snapshot: &Snapshot<Raw>, port: PortIndex) -> O
         Some((status.rate()?, status.speed?, status.width?))
     });
     let (rate, speed, width) = status?;
-    let fec = snapshot.fec[port.0 as usize].or(snapshot.fec[peer.0 as usize]);
+    let fec = snapshot.fec[port].or(snapshot.fec[peer]);
     Some(Incoming {
         bits_per_second: rate as f32 * 8.0,
         lanes: width.lanes(),
@@ -499,9 +498,9 @@ fn incoming(limits: &LimitTable, snapshot: &Snapshot<Raw>, port: PortIndex) -> O
 
 /// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no
 /// link there. What the sweep queried precedes what the discovery found.
-fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
+fn is_up(snapshot: &Snapshot, Link { low: a, high: b }: Link) -> (Option<bool>, bool) {
     let connected = snapshot.fabric.port(a).connected_peer().is_some();
-    let is_read = |port: &PortIndex| matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_));
+    let is_read = |port: &PortIndex| matches!(snapshot.statuses[*port], PortRead::Ok(_));
     let active = |port: PortIndex| {
         let status = snapshot.status(port)?;
         Some(status.link_up() && status.state.is_active())

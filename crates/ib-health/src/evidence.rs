@@ -5,11 +5,10 @@ use std::time::Duration;
 use display_text::{grouped, plural};
 use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
-use ib_mad::ids;
 use ib_mad::node::PortRole;
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::register::Module;
-use ib_mad::{Counter, Moment};
+use ib_mad::{Counter, Moment, ids};
 
 use super::bit_errors::{BitErrorLevel, BitErrors, Deciding, PreFecBer};
 use super::congestion::{Role, RootCause};
@@ -168,7 +167,7 @@ struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Its ends; a loopback plug has one.
     fn ends(&self) -> impl Iterator<Item = PortIndex> + use<> {
-        let Link(near, far) = self.link.link;
+        let Link { low: near, high: far } = self.link.link;
         std::iter::once(near).chain((far != near).then_some(far))
     }
 
@@ -177,7 +176,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn port(&self, port: PortIndex) -> Option<&'a PortAssessment> {
-        self.assessment.ports.get(port.0 as usize)
+        self.assessment.ports.get(port)
     }
 
     fn count(&self, port: PortIndex, counter: Counter) -> u64 {
@@ -339,7 +338,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn module(&self, port: PortIndex) -> Option<&'a Module> {
-        self.snapshot.hardware.port(self.snapshot.fabric.end(port))?.plugged()
+        self.snapshot.hardware.port(self.snapshot.fabric.port_key(port))?.plugged()
     }
 
     fn module_temperature(&self) -> Option<String> {

@@ -49,10 +49,13 @@ pub fn bandwidth((width, speed): LinkRate) -> u64 {
 }
 
 /// A link's rate and type; `None` if it is down, or an end is not known.
-fn rate_and_type(snapshot: &Snapshot, Link(near, far): Link) -> Option<(LinkRate, LinkType)> {
+fn rate_and_type(
+    snapshot: &Snapshot,
+    Link { low: near, high: far }: Link,
+) -> Option<(LinkRate, LinkType)> {
     let (a, b) = (snapshot.status(near)?, snapshot.status(far)?);
     // An internal link (FNM, router) is no peer of a cable.
-    if !a.link_up() || !b.link_up() || snapshot.fabric.is_internal(Link(near, far)) {
+    if !a.link_up() || !b.link_up() || snapshot.fabric.is_internal(Link { low: near, high: far }) {
         return None;
     }
     let rate = (a.width.or(b.width)?, a.speed.or(b.speed)?);
@@ -102,7 +105,7 @@ impl Peers {
         let (rate, link_type) = (*self.links.get(nth)?)?;
         let ((_, best), rates) = &self.types[link_type];
         let is_switch = |port: PortIndex| snapshot.fabric.node_of(port).is_switch();
-        let between_switches = is_switch(link.0) && is_switch(link.1);
+        let between_switches = is_switch(link.low) && is_switch(link.high);
         expected(rate, *best, rates, between_switches)
     }
 }
@@ -200,7 +203,7 @@ mod tests {
             let mut fabric = fabric(nodes, &cables, None);
             for nth in 2..7 {
                 let port = fabric.find(end(1, nth)).unwrap();
-                fabric.ports[port.0 as usize].role = role;
+                fabric.ports[port].role = role;
             }
             let fabric = Arc::new(fabric);
             let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
@@ -208,7 +211,7 @@ mod tests {
             snapshot.statuses.fill(PortRead::Ok(up(1)));
             let slow = PortStatus { width: Some(Width::X2), ..up(1) };
             for at in [end(1, 1), end(2, 1)] {
-                snapshot.statuses[fabric.find(at).unwrap().0 as usize] = PortRead::Ok(slow);
+                snapshot.statuses[fabric.find(at).unwrap()] = PortRead::Ok(slow);
             }
             let peers = Peers::count(&snapshot, fabric.links());
             let first = fabric.links().next().unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use ib_fabric::topology::LinkId;
-use ib_fabric::{PortIndex, Snapshot};
+use ib_fabric::{PortIndex, PortMap, Snapshot};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Reading};
@@ -81,8 +81,8 @@ impl Compared {
     }
 }
 
-/// The totals with which ports begin, by port index.
-pub(super) fn before(ports: &[PortTracker]) -> Vec<Compared> {
+/// The totals with which ports begin.
+pub(super) fn before(ports: &PortMap<PortTracker>) -> PortMap<Compared> {
     let of_port = |port: &PortTracker| Compared {
         before: COMPARED.map(|counter| port.totals.restored(counter)),
         ..Compared::default()
@@ -112,26 +112,26 @@ impl LinkEvaluator {
     pub(super) fn resume(
         &mut self,
         recorded: &RecordedErrors,
-        compared: &[Compared],
+        compared: &PortMap<Compared>,
         snapshot: &Snapshot,
         assessment: &mut Assessment,
     ) {
         let mut error_free = ErrorFree::default();
         for (link, _) in &self.links {
-            let Some(id) = snapshot.fabric.link_id(link.0) else { continue };
+            let Some(id) = snapshot.fabric.link_id(link.low) else { continue };
             let Some(known) = recorded.links.get(&id) else { continue };
-            let mut ports = [link.0, link.1];
-            ports.sort_by_key(|port| snapshot.fabric.end(*port));
+            let mut ports = link.ports();
+            ports.sort_by_key(|port| snapshot.fabric.port_key(*port));
             if !self.is_unchanged(ports, known, compared, snapshot) {
                 continue;
             }
             for (port, past) in ports.into_iter().zip(&known.ends) {
-                let gap = &compared[port.0 as usize];
+                let gap = &compared[port];
                 let history =
                     PortErrors { sweeps: &recorded.sweeps, since: known.since, past, gap };
-                let tracker = &mut self.ports[port.0 as usize];
+                let tracker = &mut self.ports[port];
                 if let Some(found) = tracker.resume(&history, snapshot, &mut error_free) {
-                    assessment.ports[port.0 as usize].bit_errors = found;
+                    assessment.ports[port].bit_errors = found;
                 }
             }
         }
@@ -142,7 +142,7 @@ impl LinkEvaluator {
         &self,
         ports: [PortIndex; 2],
         known: &LinkErrors,
-        compared: &[Compared],
+        compared: &PortMap<Compared>,
         snapshot: &Snapshot,
     ) -> bool {
         let rate = ports.into_iter().find_map(|port| {
@@ -150,8 +150,8 @@ impl LinkEvaluator {
             status.width.zip(status.speed)
         });
         let is_unchanged = |port: PortIndex| {
-            let compared = &compared[port.0 as usize];
-            let status = self.ports[port.0 as usize].totals.status();
+            let compared = &compared[port];
+            let status = self.ports[port].totals.status();
             // The counters of some HCAs cannot be read: then the other end decides.
             let was_read = compared.before.iter().any(Option::is_some);
             // A device that was reset has trained its links. A saturated counter does not show link downs.

@@ -10,12 +10,11 @@
 
 use std::collections::HashMap;
 
-use ib_fabric::topology::End;
-use ib_mad::{Counter, Moment};
+use ib_mad::{Counter, Moment, PortKey};
 
 /// What a replica knows of the ports whose counters were ever reset.
 #[derive(Clone, Debug, Default)]
-pub struct ReplicaTotals(pub HashMap<End, Vec<ReplicaCounter>>);
+pub struct ReplicaTotals(pub HashMap<PortKey, Vec<ReplicaCounter>>);
 
 /// A counter in the totals of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

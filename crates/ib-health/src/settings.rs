@@ -155,7 +155,7 @@ mod tests {
             until: Some(at(20)),
         };
         let ports = |window: &MaintenanceWindow| {
-            window.ports(&fabric).map(|port| fabric.end(port)).collect::<Vec<_>>()
+            window.ports(&fabric).map(|port| fabric.port_key(port)).collect::<Vec<_>>()
         };
         assert_eq!(ports(&window("node 2", None)), [end(2, 1)]);
         assert_eq!(ports(&window("0x0000000000000001", Some(2))), [end(1, 2)]);

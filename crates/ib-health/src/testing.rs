@@ -8,15 +8,13 @@ use crate::Verdict;
 use crate::assessment::{Assessment, CounterStatus, LinkAssessment, PortAssessment};
 use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Deciding, Measurement};
 use crate::outage::Outages;
-use ib_fabric::Fabric;
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::testing::{end, found};
-use ib_fabric::{PortIndex, Snapshot};
-use ib_mad::Counter;
+use ib_fabric::{Fabric, PortIndex, PortMap, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
-use ib_mad::{Moment, Reading};
+use ib_mad::{Counter, Moment, Reading};
 
 /// Switch `leaf`, with `host-a` on its port 1, `host-b` on its port 2, and nothing on its port 3.
 pub fn snapshot() -> Snapshot {
@@ -52,7 +50,7 @@ pub fn fine(snapshot: &Snapshot) -> Assessment {
         repeated_flaps: None,
     };
     Assessment {
-        ports: vec![PortAssessment::default(); snapshot.fabric.ports.len()],
+        ports: PortMap::filled(snapshot.fabric.ports.len(), PortAssessment::default()),
         links: snapshot.fabric.links().map(of_link).collect(),
         ..Assessment::default()
     }
@@ -89,5 +87,5 @@ pub fn over(errors: u32) -> BitErrors {
 
 /// Sets a counter of a port's reading.
 pub fn count(snapshot: &mut Snapshot, port: PortIndex, counter: Counter, value: u64) {
-    snapshot.readings[port.0 as usize].as_mut().unwrap().set(counter, value);
+    snapshot.readings[port].as_mut().unwrap().set(counter, value);
 }

@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ib_fabric::topology::End;
 use ib_mad::counter::{COUNT, IMPLAUSIBLE};
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::reading::{CounterSet, Raw, Totals};
-use ib_mad::{Counter, Moment, PortNumber, Reading};
+use ib_mad::{Counter, Moment, PortKey, PortNumber, Reading};
 
 use super::assessment::CounterStatus;
 use super::replica::ReplicaCounter;
@@ -18,7 +17,7 @@ pub use super::assessment::ResetOffsets;
 
 /// Totals that an earlier run of the exporter recorded ([`PortTotals::restore`]), by port: what a
 /// [`LinkEvaluator`](super::LinkEvaluator) starts from instead of zero.
-pub type TotalsSeed = HashMap<End, PortTotals>;
+pub type TotalsSeed = HashMap<PortKey, PortTotals>;
 
 /// This many consecutive values that are impossible after the last accepted one, but consistent with each
 /// other, mean that the counter was set to another value: 2 minutes at the default interval.

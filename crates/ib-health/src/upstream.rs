@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use ib_fabric::{Fabric, NodeIndex, PortIndex};
+use ib_fabric::{Fabric, NodeIndex, PortIndex, PortMap};
 
 use super::port::PortTracker;
 
@@ -17,10 +17,10 @@ const MAX_HOPS: u8 = 8;
 /// The origins behind the nodes that one sweep's searches visited: each node is visited once.
 pub type KnownOrigins = HashMap<NodeIndex, Option<PortIndex>>;
 
-/// A search among the ports of a fabric, and what is kept of them, by port index.
+/// A search among the ports of a fabric, and what is kept of them.
 pub struct UpstreamSearch<'a> {
     pub fabric: &'a Fabric,
-    pub ports: &'a [PortTracker],
+    pub ports: &'a PortMap<PortTracker>,
     pub known: &'a mut KnownOrigins,
 }
 
@@ -55,7 +55,7 @@ impl UpstreamSearch<'_> {
         // Ends a search that returns to this node.
         self.known.insert(node, None);
         let found = self.worst(fabric.ports_of(node)).or_else(|| {
-            let has_marked = |port: &PortIndex| ports[port.0 as usize].has_marked();
+            let has_marked = |port: &PortIndex| ports[*port].has_marked();
             let marked = fabric.ports_of(node).filter(has_marked);
             let origins: Vec<PortIndex> =
                 marked.filter_map(|port| self.search(port, hops)).collect();
@@ -67,7 +67,7 @@ impl UpstreamSearch<'_> {
 
     /// Of some ports the one with most packets that were corrupted on the link into it, if there are any.
     fn worst(&self, ports: impl Iterator<Item = PortIndex>) -> Option<PortIndex> {
-        let corrupted = |port: PortIndex| self.ports[port.0 as usize].recent.sum(|it| it.corrupted);
+        let corrupted = |port: PortIndex| self.ports[port].recent.sum(|it| it.corrupted);
         let corrupting = ports.filter(|&port| corrupted(port) > 0.0);
         corrupting.max_by(|&a, &b| corrupted(a).total_cmp(&corrupted(b)))
     }
@@ -77,7 +77,7 @@ impl UpstreamSearch<'_> {
 mod tests {
     use super::*;
     use ib_fabric::testing::{end, fabric, found};
-    use ib_fabric::topology::End;
+    use ib_mad::PortKey;
     use ib_mad::node::NodeKind;
 
     /// Switches 1, 2 and 3 in a row, with host 11 at 1, 12 at 2 and 13 at 3.
@@ -94,19 +94,19 @@ mod tests {
         fabric(nodes.into_iter().chain(hosts).collect(), &links, None)
     }
 
-    fn origin(local: &[(End, f32)], marked: &[End], at: End) -> Option<End> {
+    fn origin(local: &[(PortKey, f32)], marked: &[PortKey], at: PortKey) -> Option<PortKey> {
         let fabric = row();
-        let mut ports = vec![PortTracker::default(); fabric.ports.len()];
-        let index = |at: End| fabric.find(at).unwrap();
+        let mut ports = PortMap::filled(fabric.ports.len(), PortTracker::default());
+        let index = |at: PortKey| fabric.find(at).unwrap();
         for (at, errors) in local {
-            ports[index(*at).0 as usize].recent.current.corrupted += errors;
+            ports[index(*at)].recent.current.corrupted += errors;
         }
         for at in marked {
-            ports[index(*at).0 as usize].recent.current.marked += 1.0;
+            ports[index(*at)].recent.current.marked += 1.0;
         }
         let mut known = KnownOrigins::default();
         let mut search = UpstreamSearch { fabric: &fabric, ports: &ports, known: &mut known };
-        search.origin(index(at)).map(|port| fabric.end(port))
+        search.origin(index(at)).map(|port| fabric.port_key(port))
     }
 
     #[test]

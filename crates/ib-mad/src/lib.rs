@@ -14,6 +14,7 @@ pub mod p_key;
 pub mod pma;
 pub mod port_event;
 pub mod port_info;
+pub mod port_key;
 pub mod port_state;
 pub mod query;
 pub mod rate;
@@ -27,6 +28,7 @@ pub use ids::{Guid, Lid, PortNumber};
 pub use mad::{Class, DATA, DirectedRoute, LEN, Mad, method, status};
 pub use moment::Moment;
 pub use node::{NodeIdentity, NodeKind, PortRole, device};
+pub use port_key::PortKey;
 pub use query::{Management, Query};
 pub use reading::Reading;
 

@@ -6,6 +6,7 @@ use display_text::labeled_enum;
 
 use crate::ids::{Guid, PortNumber};
 use crate::moment::Anchor;
+use crate::port_key::PortKey;
 
 labeled_enum! {
     /// The kind of an asynchronous event that concerns a port or a whole device. The discriminants are its numbers in
@@ -38,8 +39,8 @@ pub struct PortEvent {
 
 impl PortEvent {
     /// The port by its node GUID and number, where both are known.
-    pub fn end(&self) -> Option<(Guid, PortNumber)> {
-        self.guid.zip(self.port)
+    pub fn port_key(&self) -> Option<PortKey> {
+        Some(PortKey { guid: self.guid?, number: self.port? })
     }
 
     /// Whether it says that the port's link came up or went down; `None` if it says neither.

@@ -1,8 +1,8 @@
 //! What can happen in a cell, and what it does to links and counters.
 
 use ib_health::settings::{MaintenanceWindow, NodeSelector};
-use ib_mad::Counter;
 use ib_mad::rate::Width;
+use ib_mad::{Counter, PortKey};
 
 use crate::cell::{Optics, between};
 use crate::rates::Event;
@@ -201,7 +201,7 @@ impl World {
     }
 
     fn announce(&mut self, cable: usize, now: f64, seconds: f64) {
-        let (node, number) = self.cell.end(self.cell.cables[cable].ends[0]);
+        let PortKey { guid: node, number } = self.cell.end(self.cell.cables[cable].ends[0]);
         self.maintenance.push(MaintenanceWindow {
             node: NodeSelector::Guid(node),
             port: Some(number),

@@ -7,13 +7,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ib_fabric::Fabric;
-use ib_fabric::topology::End;
 use ib_health::LimitTable;
 use ib_health::bit_errors::Limits;
 use ib_mad::counter::COUNT;
 use ib_mad::rate::{Width, bytes_per_second};
 use ib_mad::reading::Raw;
-use ib_mad::{Counter, Guid, Reading};
+use ib_mad::{Counter, Guid, PortKey, Reading};
 use ib_sim::device::DeviceModel;
 use ib_sim::rng::Rng;
 
@@ -360,9 +359,9 @@ impl Cell {
     }
 
     /// A port's GUID and number.
-    pub fn end(&self, port: usize) -> End {
+    pub fn end(&self, port: usize) -> PortKey {
         let Port { node, number, .. } = self.ports[port];
-        (self.nodes[node].guid, number)
+        PortKey::new(self.nodes[node].guid, number)
     }
 
     /// Bytes per second that a cable carries.

@@ -104,7 +104,7 @@ impl Loop {
     }
 
     fn cable_of(&self, link: &LinkAssessment) -> Option<usize> {
-        self.world.cell.ports[link.link.0.0 as usize].cable.map(|(cable, _)| cable)
+        self.world.cell.ports[usize::from(link.link.low)].cable.map(|(cable, _)| cable)
     }
 }
 

@@ -9,13 +9,13 @@ use ib_fabric::hardware::Hardware;
 use ib_fabric::names::Naming;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::Presence;
-use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
 use ib_health::settings::{MaintenanceWindow, NodeSelector};
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use ib_mad::reading::Raw;
-use ib_mad::{Guid, Moment, Reading};
+use ib_mad::{Guid, Moment, PortKey, Reading};
 use ib_sim::rng::Rng;
 
 use crate::actions::Action;
@@ -142,7 +142,7 @@ impl World {
 
     /// Whether a cable is in the maintenance file.
     pub(crate) fn in_maintenance(&self, cable: usize, now: f64) -> bool {
-        let (guid, number) = self.cell.end(self.cell.cables[cable].ends[0]);
+        let PortKey { guid, number } = self.cell.end(self.cell.cables[cable].ends[0]);
         self.maintenance.iter().any(|window| {
             window.node == NodeSelector::Guid(guid)
                 && window.port == Some(number)
@@ -196,7 +196,7 @@ impl World {
                 found.links.push((self.cell.end(cable.ends[0]), self.cell.end(cable.ends[1])));
             }
         }
-        found.local_port = Some((self.cell.nodes[SWITCHES].guid, 1));
+        found.local_port = Some(PortKey::new(self.cell.nodes[SWITCHES].guid, 1));
         let previous = Arc::clone(&self.cell.fabric);
         let known = (!previous.nodes.is_empty()).then_some((&*previous, Moment::default()));
         let fabric = Fabric::assemble(found, &Naming::default(), moment(now), known);
@@ -222,22 +222,23 @@ impl World {
             .map(|(node, reached)| *reached && node.silent_until <= now)
             .collect();
         for (nth, node) in self.cell.nodes.iter().enumerate() {
-            let is_found = fabric.nodes.get(nth).is_some_and(|it| it.presence == Presence::Found);
-            snapshot.silent[nth] = is_found && !responds[nth];
-            snapshot.ticks[nth] = self.cell.ticks[usize::from(!node.is_switch)];
+            let index = NodeIndex(nth as u32);
+            let is_found = fabric.nodes.get(index).is_some_and(|it| it.presence == Presence::Found);
+            snapshot.silent[index] = is_found && !responds[nth];
+            snapshot.ticks[index] = self.cell.ticks[usize::from(!node.is_switch)];
         }
         for port in 0..self.cell.ports.len() {
             let node = self.cell.ports[port].node;
-            let is_found = fabric.nodes[node].presence == Presence::Found;
+            let is_found = fabric.nodes[NodeIndex(node as u32)].presence == Presence::Found;
             if responds[node] && is_found && self.cell.ports[port].cable.is_some() {
-                self.read(port, now, &mut snapshot.readings[port]);
+                self.read(port, now, &mut snapshot.readings[PortIndex(port as u32)]);
                 if self.is_queried(&fabric, port) {
                     self.read_state(&mut snapshot, port, now, &responds);
                 }
             }
         }
         for _ in 0..self.rng.poisson(LOST_READING * self.cell.ports.len() as f64) {
-            let lost = self.rng.below(self.cell.ports.len() as u64) as usize;
+            let lost = PortIndex(self.rng.below(self.cell.ports.len() as u64) as u32);
             snapshot.readings[lost] = None;
         }
         snapshot
@@ -249,7 +250,7 @@ impl World {
         match fabric.port(PortIndex(port as u32)).connected_peer() {
             None => true,
             Some(peer) => {
-                let far = self.cell.nodes[self.cell.ports[peer.0 as usize].node].is_switch;
+                let far = self.cell.nodes[self.cell.ports[usize::from(peer)].node].is_switch;
                 if far == here { port as u32 <= peer.0 } else { here }
             }
         }
@@ -266,18 +267,18 @@ impl World {
         let index = PortIndex(port as u32);
         let known = snapshot.fabric.port(index).status;
         let link = |it: &PortStatus| (it.state, it.physical_state, it.width, it.speed);
-        snapshot.statuses[port] = PortRead::Ok(status);
+        snapshot.statuses[index] = PortRead::Ok(status);
         if known.is_none_or(|known| link(&known) == link(&status)) {
             return;
         }
         self.discover = true;
         let Some(peer) = snapshot.fabric.port(index).connected_peer() else { return };
-        let (at, node) = (peer.0 as usize, self.cell.ports[peer.0 as usize].node);
+        let node = self.cell.ports[usize::from(peer)].node;
         let is_switch = self.cell.nodes[node].is_switch;
         if is_switch && responds[node] {
-            snapshot.statuses[at] = PortRead::Ok(self.status(at, now));
+            snapshot.statuses[peer] = PortRead::Ok(self.status(peer.into(), now));
         } else if is_switch || !status.link_up() {
-            snapshot.statuses[at] = PortRead::Unknown;
+            snapshot.statuses[peer] = PortRead::Unknown;
         }
     }
 

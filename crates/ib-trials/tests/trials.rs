@@ -123,7 +123,7 @@ fn link_that_flaps_each_day_is_found_on_the_third() {
         let snapshot = world.sweep(now);
         let (_, assessment) = evaluator.evaluate(snapshot);
         for link in &assessment.links {
-            let (cable, _) = world.cell.ports[link.link.0.0 as usize].cable.unwrap();
+            let (cable, _) = world.cell.ports[usize::from(link.link.low)].cable.unwrap();
             let weight = link.reasons.weight(Reason::RepeatedFlaps);
             if weight.is_some() && found.iter().all(|(known, ..)| *known != cable) {
                 found.push((cable, weight, now));

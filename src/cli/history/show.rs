@@ -18,8 +18,7 @@ use fabric_history::outcomes::Outcomes;
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
-use ib_fabric::topology::End;
-use ib_mad::{Counter, Guid};
+use ib_mad::{Counter, Guid, PortKey};
 
 use super::{Color, ColorChoice, Output, WindowArgs, open_end, parse_time, ports, printable};
 use crate::cli::output::as_json;
@@ -108,7 +107,7 @@ pub struct DiffArgs {
     /// Start: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339
     #[arg(value_name = "T1")]
     from: String,
-    /// End, in the same formats [default: now]
+    /// PortKey, in the same formats [default: now]
     #[arg(value_name = "T2")]
     to: Option<String>,
     /// Maximum number of links
@@ -258,7 +257,7 @@ impl LinkArgs {
     pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
         let mut ports = ports(source, "LINK", &self.link)?;
         let window = self.options.window.window(clock, source)?;
-        let named: Vec<End> = ports.iter().map(Port::end).collect();
+        let named: Vec<PortKey> = ports.iter().map(Port::end).collect();
         for end in source.cables(&named, window)?.into_iter().flat_map(|cable| cable.ends) {
             if !ports.iter().any(|known| known.is_same(&end)) {
                 ports.push(end);
@@ -278,7 +277,7 @@ impl TimelineOptions {
     ) -> Result<Output, Fatal> {
         let window = self.window.window(clock, source)?;
         let window = until_known(source, window, clock.time())?;
-        let ends: Vec<End> = ports.iter().map(Port::end).collect();
+        let ends: Vec<PortKey> = ports.iter().map(Port::end).collect();
         let series = source.series(&ends, SeriesDetail::All, window)?;
         let events = source.events(&EventFilter { ports: ends, ..EventFilter::all(window) })?;
         let summary = summarize(&plural(events.len(), "event"), window, "", clock);

@@ -1,5 +1,6 @@
 //! What `top` shows, requested from an exporter or from own sweeps: only what is on the screen.
 
+use ib_mad::PortKey;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -294,8 +295,9 @@ impl Selected {
     /// Whether an end of a link is selected; the exporter has selected by the name.
     fn has(&self, ends: [(&str, u8); 2]) -> bool {
         let Some(places) = &self.places else { return true };
-        let is_one =
-            |(guid, port): (&str, u8)| guid.parse().is_ok_and(|guid| is_at(places, (guid, port)));
+        let is_one = |(guid, port): (&str, u8)| {
+            guid.parse().is_ok_and(|guid| is_at(places, PortKey::new(guid, port)))
+        };
         ends.into_iter().any(is_one)
     }
 
@@ -308,7 +310,7 @@ impl Selected {
 
     fn is_about(&self, event: &Event) -> bool {
         let Some(places) = &self.places else { return false };
-        let port = event.node.map(|guid| (guid, event.port.unwrap_or(0)));
+        let port = event.node.map(|guid| PortKey::new(guid, event.port.unwrap_or(0)));
         let mut ends = port.into_iter().chain(event.link.into_iter().flat_map(LinkId::ends));
         ends.any(|end| is_at(places, end))
     }

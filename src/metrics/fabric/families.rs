@@ -5,7 +5,7 @@ use fabric_observation::Observation;
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
 use ib_fabric::hardware::{NodeHardware, PortHardware};
 use ib_fabric::snapshot::SubnetManager;
-use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
+use ib_fabric::{Node, NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_health::assessment::CounterStatus;
 use ib_health::bit_errors::{BerWindow, BitErrors};
 use ib_health::congestion::{HeldWait, Region, Role};
@@ -17,7 +17,7 @@ use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::register::{LANES, Temperatures, text};
 use ib_mad::smp::SmState;
-use ib_mad::{Counter, Reading};
+use ib_mad::{Counter, PortKey, Reading};
 
 use crate::metrics::family_table::{families, family};
 use crate::metrics::modules::ModuleItem;
@@ -88,7 +88,7 @@ impl<'a> PortItem<'a> {
             snapshot.fabric.port(port).peer.is_some() || Counter::all().any(is_used)
         });
         // Looked up once, and not for each family.
-        let hardware = snapshot.hardware.port(snapshot.fabric.end(port));
+        let hardware = snapshot.hardware.port(snapshot.fabric.port_key(port));
         PortItem { snapshot, port, assessment, has_changed, reading, hardware }
     }
 
@@ -134,17 +134,17 @@ pub(super) struct LinkItem<'a> {
     pub snapshot: &'a Snapshot,
     pub assessment: &'a LinkAssessment,
     /// Of all ports of the fabric.
-    pub ports: &'a [PortAssessment],
+    pub ports: &'a PortMap<PortAssessment>,
 }
 
 impl<'a> LinkItem<'a> {
     fn ends(&self) -> [PortIndex; 2] {
-        [self.assessment.link.0, self.assessment.link.1]
+        self.assessment.link.ports()
     }
 
     /// The bit errors that its ends receive.
     fn bit_errors(&self) -> impl Iterator<Item = &'a BitErrors> {
-        let of_port = |port: PortIndex| self.ports.get(port.0 as usize).map(|it| &it.bit_errors);
+        let of_port = |port: PortIndex| self.ports.get(port).map(|it| &it.bit_errors);
         self.ends().into_iter().filter_map(of_port)
     }
 }
@@ -298,7 +298,7 @@ families! {
         write_node(samples, node, "node", "host");
         samples.label("node_type", node.identity.kind.label());
         if let (Some(peer), Some(link)) = (fabric.port(port).peer, fabric.link_id(port)) {
-            let (guid, number) = fabric.end(peer.port);
+            let PortKey { guid, number } = fabric.port_key(peer.port);
             samples.label("peer_guid", &guid.to_string());
             samples.label("peer_port", itoa::Buffer::new().format(number));
             write_node(samples, fabric.node_of(peer.port), "peer_node", "peer_host");
@@ -334,13 +334,13 @@ families! {
     LINK_INFO => |link, samples| {
         let fabric = &link.snapshot.fabric;
         for (labels, port) in ENDS.into_iter().zip(link.ends()) {
-            let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
+            let (PortKey { guid, number }, node) = (fabric.port_key(port), fabric.node_of(port));
             samples.label(labels[0], &guid.to_string());
             samples.label(labels[1], itoa::Buffer::new().format(number));
             write_node(samples, node, labels[2], labels[3]);
             samples.label(labels[4], node.identity.kind.label());
         }
-        write_rate(samples, link.snapshot.status(link.assessment.link.0));
+        write_rate(samples, link.snapshot.status(link.assessment.link.low));
         samples.value(1);
     };
     "infiniband_link_verdict" Gauge ["fabric", "link", "reason"]
@@ -543,7 +543,7 @@ families! {
                 Some(Role::Victim { of }) => ("victim", of),
                 None => return,
             };
-            let (guid, number) = port.snapshot.fabric.end(root);
+            let PortKey { guid, number } = port.snapshot.fabric.port_key(root);
             samples.label("role", role);
             samples.label("root_guid", &guid.to_string());
             samples.label("root_port", itoa::Buffer::new().format(number));
@@ -618,7 +618,7 @@ fn each(
 ) {
     let Some(snapshot) = &observation.snapshot else { return };
     for manager in managers(observation).unwrap_or_default() {
-        let (guid, number) = snapshot.fabric.end(manager.port);
+        let PortKey { guid, number } = snapshot.fabric.port_key(manager.port);
         samples.label("guid", &guid.to_string());
         samples.label("port", itoa::Buffer::new().format(number));
         samples.value(value(manager));

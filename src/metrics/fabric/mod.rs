@@ -17,7 +17,7 @@ use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
 use ib_health::bit_errors::BitErrors;
 use ib_mad::counter::{Attribute, CounterKind, CounterRow, TABLE, scaled};
-use ib_mad::{Counter, Guid};
+use ib_mad::{Counter, Guid, PortKey};
 
 use super::modules::MODULES;
 use super::selection::{Group, part_of};
@@ -139,7 +139,7 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
     });
     let Some(snapshot) = &observation.snapshot else { return };
     let (fabric, assessment) = (&snapshot.fabric, &observation.assessment);
-    let ports = &assessment.ports[..];
+    let ports = &assessment.ports;
     for node in fabric.node_indexes() {
         let guid = fabric.node(node).identity.guid;
         let in_maintenance = assessment.in_maintenance.contains(&node);
@@ -151,19 +151,18 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
     let mut changed = BTreeSet::new();
     for link in &assessment.links {
         if link.outages.last_change.is_some() || link.outages.recoveries > 0 {
-            changed.extend([link.link.0, link.link.1]);
+            changed.extend(link.link.ports());
         }
     }
     let is_shown = |port: PortIndex| fabric.node_of(port).present() && fabric.is_monitored(port);
     let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
-        let (guid, number) = fabric.end(port);
+        let PortKey { guid, number } = fabric.port_key(port);
         labels.push(names[0], &guid.to_string());
         labels.push(names[1], itoa::Buffer::new().format(number));
     };
     for port in fabric.port_indexes().filter(|port| is_shown(*port)) {
-        let item =
-            PortItem::new(snapshot, port, ports.get(port.0 as usize), changed.contains(&port));
-        slices[slice_of(fabric.end(port).0)].ports.push(item, |labels| {
+        let item = PortItem::new(snapshot, port, ports.get(port), changed.contains(&port));
+        slices[slice_of(fabric.port_key(port).guid)].ports.push(item, |labels| {
             labels.push("fabric", name);
             push_end(labels, ["guid", "port"], port);
         });
@@ -172,16 +171,16 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
         let link = assessment.link;
         let push_link = |labels: &mut Labels<'_>| {
             labels.push("fabric", name);
-            if let Some(link) = fabric.link_id(link.0) {
+            if let Some(link) = fabric.link_id(link.low) {
                 labels.push("link", &link.to_string());
             }
         };
-        let slice = &mut slices[slice_of(fabric.end(link.0).0)];
+        let slice = &mut slices[slice_of(fabric.port_key(link.low).guid)];
         slice.links.push(LinkItem { snapshot, assessment, ports }, push_link);
         // A loopback plug has one direction.
-        let far = Some(link.1).filter(|far| *far != link.0);
-        for receiver in [Some(link.0), far].into_iter().flatten() {
-            let Some(found) = ports.get(receiver.0 as usize).filter(|_| is_shown(receiver)) else {
+        let far = Some(link.high).filter(|far| *far != link.low);
+        for receiver in [Some(link.low), far].into_iter().flatten() {
+            let Some(found) = ports.get(receiver).filter(|_| is_shown(receiver)) else {
                 continue;
             };
             slice.directions.push(&found.bit_errors, |labels| {

@@ -107,7 +107,7 @@ pub(in crate::metrics) fn render(summaries: &[Summary], now: SystemTime) -> Vec<
 mod tests {
     use super::*;
     use exposition::Format;
-    use ib_fabric::Snapshot;
+    use ib_fabric::{NodeIndex, Snapshot};
     use ib_health::Assessment;
     use ib_health::testing::{fine, snapshot};
 
@@ -155,7 +155,7 @@ mod tests {
     fn every_verdict_and_every_state_has_a_count() {
         let observation = swept(|it| {
             it.assessment.links[0].verdict = Verdict::Bad;
-            std::sync::Arc::make_mut(it.snapshot.as_mut().unwrap()).silent[1] = true;
+            std::sync::Arc::make_mut(it.snapshot.as_mut().unwrap()).silent[NodeIndex(1)] = true;
         });
         let served = after(Duration::ZERO, &observation);
         let links =

@@ -148,7 +148,7 @@ fn outages_of_a_link() {
 #[test]
 fn direction_is_labelled_by_its_receiving_port() {
     let lines = samples(|snapshot, assessment| {
-        assessment.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
+        assessment.ports[port(snapshot, 1, 1)].bit_errors = over(4);
     });
     has(&lines, &format!("infiniband_link_bit_error_ratio_limit{{{LINK}}} 1e-12"));
     let ratio = over(4).ratio(BerWindow::Short);
@@ -163,12 +163,11 @@ fn direction_is_labelled_by_its_receiving_port() {
 #[test]
 fn counting_of_ports() {
     let lines = samples(|snapshot, assessment| {
-        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize].counters;
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1)].counters;
         *leaf = saturated(Counter::SymbolErrors, true);
         (leaf.resets, leaf.last_reset) = (2, Some(after(500)));
         leaf.impossible_readings = 3;
-        assessment.ports[port(snapshot, 2, 1).0 as usize].counters =
-            saturated(Counter::LinkDowned, false);
+        assessment.ports[port(snapshot, 2, 1)].counters = saturated(Counter::LinkDowned, false);
     });
     let host = r#"fabric="f",guid="0x0000000000000002",port="1""#;
     for (name, labels, value) in [
@@ -191,10 +190,10 @@ fn counting_of_ports() {
 fn congestion_of_ports_and_regions() {
     let lines = samples(|snapshot, assessment| {
         let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
-        let root_findings = &mut assessment.ports[root.0 as usize];
+        let root_findings = &mut assessment.ports[root];
         root_findings.role = Some(Role::Root(RootCause::Unknown));
         root_findings.wait = Some(Wait { share: 0.25, tick_told: false });
-        assessment.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
+        assessment.ports[victim].role = Some(Role::Victim { of: root });
         assessment.regions = vec![Region {
             root,
             ports: 2,
@@ -223,7 +222,7 @@ fn congestion_of_ports_and_regions() {
 #[test]
 fn saturated_wait_has_its_last_known_ratio() {
     let lines = samples(|snapshot, assessment| {
-        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize];
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1)];
         leaf.counters = saturated(Counter::XmitWait, true);
         leaf.held_wait = Some(HeldWait { share: 0.5, at: after(900) });
         leaf.role = Some(Role::Root(RootCause::SlowReceiver));
@@ -241,7 +240,7 @@ fn saturated_wait_has_its_last_known_ratio() {
 #[test]
 fn non_finite_ratio_has_no_sample() {
     let lines = samples(|snapshot, assessment| {
-        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize];
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1)];
         leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         leaf.bit_errors.limit = f32::INFINITY;
     });

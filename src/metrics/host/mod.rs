@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use exposition::{Family, Labelled, Labels, MetricType, Part, Parts, Samples};
 use fabric_observation::families::counter_family;
-use fabric_observation::host::{HostObservation, HostPortTotals, PortEventCounts, PortKey};
+use fabric_observation::host::{EventKey, HostObservation, HostPortTotals, PortEventCounts};
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::PortEventKind;
@@ -264,7 +264,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
     let is_open = |device: &str| observation.monitored.contains(device);
-    for (PortKey { port, .. }, stats) in &observation.port_events.ports {
+    for (EventKey { port, .. }, stats) in &observation.port_events.ports {
         let device = &stats.device;
         let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), stats };
         items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));

@@ -46,13 +46,13 @@ pub(in crate::metrics) fn snapshot() -> Snapshot {
     );
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let port = fabric.find(end(1, 1)).unwrap();
-    let silent = fabric.node_by_guid(end(3, 1).0).unwrap();
+    let silent = fabric.node_by_guid(end(3, 1).guid).unwrap();
     let mut snapshot = Snapshot::blank(Arc::new(fabric), anchor);
-    snapshot.silent[silent.0 as usize] = true;
+    snapshot.silent[silent] = true;
     let mut reading = Reading::empty(Moment(1));
     reading.set(Counter::SymbolErrors, 0);
     reading.set(Counter::XmitData, 100);
-    snapshot.readings[port.0 as usize] = Some(reading);
+    snapshot.readings[port] = Some(reading);
     snapshot
 }
 
@@ -367,7 +367,7 @@ fn port_without_a_cable_has_counters_only_if_it_ever_counted() {
     for (total, shown) in [(0, false), (3, true)] {
         let mut reading = Reading::empty(Moment(1));
         reading.set(Counter::SymbolErrors, total);
-        snapshot.readings[port.0 as usize] = Some(reading);
+        snapshot.readings[port] = Some(reading);
         let observation = Observation {
             fabric: "f".into(),
             snapshot: Some(snapshot.clone().into()),

@@ -20,7 +20,7 @@ use fabric_observation::host::{
 };
 use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
 use ib_mad::port_event::{PortEvent, PortEventKind};
-use ib_mad::{Guid, Moment, PortNumber};
+use ib_mad::{Guid, Moment, PortKey};
 use process_clock::Clock;
 use rdma_host::model::HostSnapshot;
 use rdma_host::reader::events::Listener;
@@ -205,7 +205,7 @@ impl HostMonitor {
         let devices = self.observation.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
         let device = devices.into_iter().find(|device| device.name == event.device);
         event.guid = device.and_then(|device| device.info.guid);
-        if event.end().is_none() {
+        if event.port_key().is_none() {
             return;
         }
         for fabric in &self.fabrics {
@@ -267,7 +267,7 @@ const MAX_PORTS: usize = 1024;
 /// device that gets the name.
 #[derive(Debug, Default)]
 struct HostTotals {
-    ports: BTreeMap<(Guid, PortNumber), PortTotals>,
+    ports: BTreeMap<PortKey, PortTotals>,
     /// Totals of an earlier run. They are kept, for a device may get its name after it was first seen.
     seed: TotalsSeed,
 }
@@ -277,11 +277,11 @@ impl HostTotals {
     /// place in `ids`.
     fn update(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) -> Vec<Vec<HostPortTotals>> {
         if self.ports.len() > MAX_PORTS {
-            self.ports.retain(|(id, _), _| ids.contains(id));
+            self.ports.retain(|key, _| ids.contains(&key.guid));
         }
         let devices = snapshot.devices.iter().zip(ids).map(|(device, &id)| {
             let ports = device.ports.iter().map(|port| {
-                let key = (id, port.number);
+                let key = PortKey::new(id, port.number);
                 let resume = || self.seed.get(&key).cloned().unwrap_or_default();
                 let totals = self.ports.entry(key).or_insert_with(resume);
                 // It may carry Ethernet, and counts what it sends to itself: no link rate bounds it.
@@ -344,8 +344,8 @@ mod tests {
         monitor.handle(pending(event(at(5), "mlx5_0", PortEventKind::PortError)));
         assert_eq!(monitor.dropped_by_fabrics, 1, "a full channel does not block");
         let received: Vec<_> =
-            fabric.try_iter().map(|it| (it.end(), it.link_up(), it.at.moment)).collect();
-        let end = Some((Guid(0xabc), 1));
+            fabric.try_iter().map(|it| (it.port_key(), it.link_up(), it.at.moment)).collect();
+        let end = Some(PortKey::new(Guid(0xabc), 1));
         let expected = [(end, Some(false), at(1).moment), (end, Some(true), at(4).moment)];
         assert_eq!(received, expected);
     }
@@ -397,8 +397,10 @@ mod tests {
     fn totals_resume_from_an_earlier_run() {
         let mut restored = PortTotals::default();
         restored.restore(Counter::SymbolErrors, 140, 100);
-        let mut totals =
-            HostTotals { seed: [((Guid(0xabc), 1), restored)].into(), ..HostTotals::default() };
+        let mut totals = HostTotals {
+            seed: [(PortKey::new(Guid(0xabc), 1), restored)].into(),
+            ..HostTotals::default()
+        };
         let mut read = |device: &str, id, raw| {
             let mut ports = vec![port(1)];
             ports[0].reading.set(Counter::SymbolErrors, raw);

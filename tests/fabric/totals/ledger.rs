@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use fabric_observation::Observation;
-use ib_fabric::topology::End;
 use ib_health::assessment::CounterStatus;
-use ib_mad::Counter;
+use ib_mad::{Counter, PortKey};
 use ib_sim::net::{Net, PortId};
 
 use crate::totals::truth::{Stop, Truth};
@@ -74,7 +73,7 @@ struct Entry {
 
 /// All counters of all ports; see the module.
 pub struct Ledger {
-    ports: HashMap<End, PortId>,
+    ports: HashMap<PortKey, PortId>,
     entries: HashMap<(PortId, Counter), Entry>,
     countings: HashMap<PortId, CounterStatus>,
     /// The ports that the latest sweep read.
@@ -84,7 +83,7 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(net: &Net) -> Ledger {
-        let end = |port: PortId| (net.node_of(port).guid, net.port(port).number);
+        let end = |port: PortId| PortKey::new(net.node_of(port).guid, net.port(port).number);
         Ledger {
             ports: net.port_ids().map(|port| (end(port), port)).collect(),
             entries: HashMap::new(),
@@ -100,8 +99,8 @@ impl Ledger {
         self.tally.sweeps += 1;
         self.read_last.clear();
         for index in snapshot.fabric.port_indexes() {
-            let port = self.ports[&snapshot.fabric.end(index)];
-            let counting = seen.assessment.ports[index.0 as usize].counters;
+            let port = self.ports[&snapshot.fabric.port_key(index)];
+            let counting = seen.assessment.ports[index].counters;
             let Some(reading) = snapshot.reading(index) else {
                 self.tally.missed += u64::from(self.countings.contains_key(&port));
                 continue;
@@ -114,7 +113,7 @@ impl Ledger {
                     let lossy = counting.saturated.contains(counter);
                     let told = self.check(truth, (before, after), port, counter, total, lossy);
                     fell.add(told.map_err(|wrong| {
-                        let end = snapshot.fabric.end(index);
+                        let end = snapshot.fabric.port_key(index);
                         format!("{counter:?} of {end:?} at {:?}: {wrong}", reading.at)
                     })?);
                 }

@@ -141,7 +141,7 @@ impl Exporter {
         self.evaluator = LinkEvaluator::new(LimitTable::default());
         self.began = now;
         let Some((seen, _)) = seen.filter(|_| has_history) else { return };
-        let offsets = seen.assessment.ports[port.0 as usize].reset_offsets.clone();
+        let offsets = seen.assessment.ports[port].reset_offsets.clone();
         let Some(reading) = seen.snapshot.as_ref().unwrap().reading(port) else { return };
         let totals = self.evaluator.seed.entry(end(1, 1)).or_default();
         for (counter, ..) in COUNTERS {
@@ -187,7 +187,7 @@ impl Exporter {
                     found.own_clears += 1;
                 }
             }
-            snapshot.readings[port.0 as usize] = Some(reading);
+            snapshot.readings[port] = Some(reading);
         }
         let counted = std::array::from_fn(|nth| [device.counted[nth], device.visible(nth)]);
         let (snapshot, assessment) = self.evaluator.evaluate(snapshot);

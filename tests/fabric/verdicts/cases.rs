@@ -76,7 +76,7 @@ fn ensure(is: bool, what: impl FnOnce() -> String) -> Result<(), String> {
 fn all_fine_but(observation: &Observation, but: &[&str]) -> Result<(), String> {
     let fabric = &observation.snapshot.as_ref().ok_or("no sweep")?.fabric;
     for it in &observation.assessment.links {
-        let ends = [it.link.0, it.link.1].map(|port| label(fabric, port));
+        let ends = it.link.ports().map(|port| label(fabric, port));
         let fine = it.verdict == Verdict::Ok || but.iter().any(|but| ends.contains(&(*but).into()));
         ensure(fine, || format!("{ends:?} ends as {}", summary(it)))?;
     }
@@ -189,7 +189,7 @@ fn of_rates() -> Vec<Case> {
                 let weight = it.reasons.weight(Reason::BelowCapability);
                 ensure(weight == Some(Verdict::Ok) && it.repair.is_none(), || summary(it))?;
                 let snapshot = seen.snapshot.as_ref().ok_or("no sweep")?;
-                let width = snapshot.status(it.link.0).and_then(|status| status.width);
+                let width = snapshot.status(it.link.low).and_then(|status| status.width);
                 ensure(width == Some(Width::X2), || format!("{width:?}"))?;
                 all_fine_but(seen, &[])
             },
@@ -349,9 +349,9 @@ fn of_counters() -> Vec<Case> {
                 "timeline: [set: {at: 30m, port: 'host-5[1]', counters: {PortRcvErrors: 18446744073709551576}}]",
             )
             .then(|seen| {
-                let port = link(seen, "host-5[1]").ok_or("no link")?.link;
-                let of = |port: ib_fabric::PortIndex| &seen.assessment.ports[port.0 as usize];
-                let times = of(port.0).counters.impossible_readings + of(port.1).counters.impossible_readings;
+                let found = link(seen, "host-5[1]").ok_or("no link")?.link;
+                let of = |port: ib_fabric::PortIndex| &seen.assessment.ports[port];
+                let times = found.ports().map(|port| of(port).counters.impossible_readings).iter().sum::<u32>();
                 ensure(times > 200, || format!("{times} impossible readings"))?;
                 all_fine_but(seen, &[])
             }),
@@ -445,7 +445,7 @@ fn of_load() -> Vec<Case> {
             let found = &seen.assessment;
             let fabric = &seen.snapshot.as_ref().ok_or("no sweep")?.fabric;
             let roots: Vec<String> = (fabric.port_indexes())
-                .filter(|port| matches!(found.ports[port.0 as usize].role, Some(Role::Root(_))))
+                .filter(|port| matches!(found.ports[*port].role, Some(Role::Root(_))))
                 .map(|port| label(fabric, port))
                 .collect();
             ensure(roots.iter().any(|root| root == "leaf-0-1[5]"), || format!("{roots:?}"))?;

@@ -1,5 +1,6 @@
 //! A multi-plane switch (Quantum-3): its internal links are discovered, and are not judged as cables.
 
+use ib_mad::PortKey;
 use std::time::Duration;
 
 use ib_health::{Reason, Verdict};
@@ -70,9 +71,9 @@ fn internal_links_of_multi_plane_switches_have_no_verdict() {
     let judged = |node: &str, number: u8| {
         let at = |index: &_| fabric.node(*index).name == node;
         let guid = fabric.node(fabric.node_indexes().find(at).unwrap()).identity.guid;
-        let port = fabric.find((guid, number)).unwrap();
+        let port = fabric.find(PortKey::new(guid, number)).unwrap();
         let mut links = observation.assessment.links.iter();
-        let link = links.find(|it| it.link.0 == port || it.link.1 == port).unwrap();
+        let link = links.find(|it| it.link.low == port || it.link.high == port).unwrap();
         let reasons: Vec<Reason> = link.reasons.iter().map(|(reason, _)| reason).collect();
         (link.verdict, link.repair.is_some(), reasons.contains(&Reason::Internal))
     };

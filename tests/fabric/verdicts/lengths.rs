@@ -24,7 +24,7 @@ fn swept(timeline: &str, interval: u64) -> Simulated {
 fn link_counter(simulated: &Simulated, metrics: &Metrics, counter: &str, at: &str) -> f64 {
     let observation = simulated.observation();
     let found = link(&observation, at).unwrap();
-    let id = observation.snapshot.as_ref().unwrap().fabric.link_id(found.link.0).unwrap();
+    let id = observation.snapshot.as_ref().unwrap().fabric.link_id(found.link.low).unwrap();
     metrics.get(counter, &[("link", &id.to_string())]).unwrap()
 }
 

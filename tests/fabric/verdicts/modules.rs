@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ib_health::verdict::Repair;
 use ib_health::{Reason, Verdict, evidence};
-use ib_mad::Counter;
 use ib_mad::register::{Side, text};
+use ib_mad::{Counter, PortKey};
 
 use crate::verdicts::watch::{label, link, summary};
 use test_rig::Simulated;
@@ -35,7 +35,7 @@ fn raw_ber_drift_is_found_before_the_first_uncorrectable_error() {
     assert!(says.contains("spine-0 port 2 receives pre-FEC BER 1.5e-5"), "{says}");
     assert!(says.contains("of the errors on lane 2"), "{says}");
     let count = |port, counter| snapshot.reading(port).unwrap().get(counter).unwrap_or(0);
-    for port in [found.link.0, found.link.1] {
+    for port in found.link.ports() {
         for counter in [Counter::FecUncorrectableBlocks, Counter::SymbolErrors, Counter::RcvErrors]
         {
             assert_eq!(count(port, counter), 0, "{counter:?}");
@@ -102,11 +102,11 @@ fn link_down_has_the_reason_of_its_device() {
     let snapshot = observation.snapshot.as_ref().unwrap();
     let reason = |end: &str| {
         let found = link(&observation, end).unwrap().link;
-        let port = [found.0, found.1].into_iter().find(|port| {
+        let port = found.ports().into_iter().find(|port| {
             snapshot.fabric.node_of(*port).is_switch()
                 && (label(&snapshot.fabric, *port) == end || !end.starts_with("spine"))
         });
-        let hardware = snapshot.hardware.port(snapshot.fabric.end(port.unwrap())).unwrap();
+        let hardware = snapshot.hardware.port(snapshot.fabric.port_key(port.unwrap())).unwrap();
         let read = hardware.link_down.as_ref().unwrap();
         (read.value.side(), read.value.reason().unwrap())
     };
@@ -122,8 +122,8 @@ fn swapped_cable_has_another_serial_number_within_a_minute() {
         let observation = simulated.observation();
         let snapshot = observation.snapshot.as_ref().unwrap();
         let found = link(&observation, "spine-0[2]").unwrap().link;
-        [found.0, found.1].map(|port| {
-            let hardware = snapshot.hardware.port(snapshot.fabric.end(port));
+        found.ports().map(|port| {
+            let hardware = snapshot.hardware.port(snapshot.fabric.port_key(port));
             text(&hardware.unwrap().plugged().unwrap().serial_number)
         })
     };
@@ -154,7 +154,7 @@ fn hung_module_pages_do_not_delay_other_devices() {
         if !is_linked || ["leaf-0-0", "leaf-0-1", "leaf-0-2"].contains(&name) {
             continue;
         }
-        let hardware = snapshot.hardware.port(fabric.end(port));
+        let hardware = snapshot.hardware.port(fabric.port_key(port));
         let hardware = hardware.unwrap_or_else(|| panic!("{}", label(fabric, port)));
         counts[0] += usize::from(hardware.physical.is_some());
         counts[1] += usize::from(hardware.plugged().is_some());
@@ -191,7 +191,8 @@ fn lanes_and_histograms_are_exported_if_wanted() {
     let snapshot = observation.snapshot.as_ref().unwrap();
     let found = link(&observation, "spine-0[2]").unwrap().link;
     let is_spine = |port: &ib_fabric::PortIndex| snapshot.fabric.node_of(*port).name == "spine-0";
-    let (guid, port) = snapshot.fabric.end([found.0, found.1].into_iter().find(is_spine).unwrap());
+    let PortKey { guid, number: port } =
+        snapshot.fabric.port_key(found.ports().into_iter().find(is_spine).unwrap());
     let (guid, port) = (guid.to_string(), port.to_string());
     let now = simulated.metrics();
     let of = |name: &str, label: &'static str, at: usize| {

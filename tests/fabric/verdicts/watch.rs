@@ -34,7 +34,7 @@ pub fn label(fabric: &Fabric, port: PortIndex) -> String {
 pub fn link<'a>(observation: &'a Observation, at: &str) -> Option<&'a LinkAssessment> {
     let fabric = &observation.snapshot.as_ref()?.fabric;
     let is_its = |port: PortIndex| label(fabric, port) == at;
-    observation.assessment.links.iter().find(|it| is_its(it.link.0) || is_its(it.link.1))
+    observation.assessment.links.iter().find(|it| is_its(it.link.low) || is_its(it.link.high))
 }
 
 /// The reasons of a link in one line.
@@ -76,7 +76,7 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
         let Some(snapshot) = &observation.snapshot else { continue };
         links = links.max(observation.assessment.links.len());
         for it in &observation.assessment.links {
-            let ends = [it.link.0, it.link.1].map(|port| label(&snapshot.fabric, port));
+            let ends = it.link.ports().map(|port| label(&snapshot.fabric, port));
             let wanted = case.wanted.iter().position(|wanted| ends.contains(&wanted.link.into()));
             let Some(nth) = wanted else {
                 let most = seen.entry(ends.join("-")).or_insert(it.verdict);

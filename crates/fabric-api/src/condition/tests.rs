@@ -39,7 +39,7 @@ fn down(observation: &mut Observation, guids: &[u64], seconds: u64) {
     for guid in guids {
         let node = node(observation, *guid);
         let snapshot: &mut Snapshot = Arc::make_mut(observation.snapshot.as_mut().unwrap());
-        snapshot.silent[node.0 as usize] = true;
+        snapshot.silent[node] = true;
         let since = snapshot.began.before(Duration::from_secs(seconds));
         observation.assessment.nodes_down.insert(node, since);
     }

@@ -78,8 +78,8 @@ pub fn incidents(
 fn is_exported(incident: &Incident, filter: &ExportFilter) -> bool {
     let is_of = |event: &Event| {
         let ends = event.link.map(LinkId::ends);
-        let ends = ends.iter().flatten().copied().chain(event.node.zip(event.port));
-        let mut nodes = ends.clone().map(|(guid, _)| guid).chain(event.node);
+        let ends = ends.iter().flatten().copied().chain(event.port_key());
+        let mut nodes = ends.clone().map(|end| end.guid).chain(event.node);
         let of_node = filter.nodes.is_empty() || nodes.any(|guid| filter.nodes.contains(&guid));
         let of_port =
             filter.ports.is_empty() || ends.clone().any(|end| filter.ports.contains(&end));

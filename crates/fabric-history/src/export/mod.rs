@@ -23,8 +23,7 @@ use crate::model::{Event, Port, Window, text, time};
 use crate::source::EventFilter;
 use exposition::csv::Line;
 use exposition::unseen;
-use ib_fabric::topology::End;
-use ib_mad::{Counter, Guid, PortNumber};
+use ib_mad::{Counter, Guid, PortKey, PortNumber};
 
 pub use incidents::incidents;
 pub use openmetrics::openmetrics;
@@ -57,7 +56,7 @@ pub struct ExportFilter {
     /// Only these nodes; empty for all.
     pub nodes: HashSet<Guid>,
     /// Only these ports; empty for all. With nodes as well, ports that are in both.
-    pub ports: HashSet<End>,
+    pub ports: HashSet<PortKey>,
     /// One sample of totals per step; `None` for all.
     pub step: Option<Duration>,
 }
@@ -70,11 +69,11 @@ impl ExportFilter {
 
     fn has_node(&self, guid: Guid) -> bool {
         (self.nodes.is_empty() || self.nodes.contains(&guid))
-            && (self.ports.is_empty() || self.ports.iter().any(|(it, _)| *it == guid))
+            && (self.ports.is_empty() || self.ports.iter().any(|port| port.guid == guid))
     }
 
-    fn has_port(&self, end: End) -> bool {
-        (self.nodes.is_empty() || self.nodes.contains(&end.0))
+    fn has_port(&self, end: PortKey) -> bool {
+        (self.nodes.is_empty() || self.nodes.contains(&end.guid))
             && (self.ports.is_empty() || self.ports.contains(&end))
     }
 }

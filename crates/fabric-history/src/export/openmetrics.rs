@@ -17,7 +17,8 @@ use crate::file::totals::{
 };
 use exposition::{Family, Format, Labels, Samples};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_family};
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
+use ib_mad::PortKey;
 use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
 
@@ -140,7 +141,7 @@ fn fabrics<'a>(
 }
 
 impl ExportedFabric<'_> {
-    fn port_labels(&self, (guid, number): End) -> Vec<u8> {
+    fn port_labels(&self, PortKey { guid, number }: PortKey) -> Vec<u8> {
         let mut text = Vec::new();
         let mut labels = Labels::new(&mut text);
         labels.push("fabric", &self.name).push("guid", &guid.to_string());
@@ -212,7 +213,7 @@ impl ExportedFabric<'_> {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
-            if end.1 == 0 && self.ledger.get(port).is_none() {
+            if end.number == 0 && self.ledger.get(port).is_none() {
                 continue;
             }
             let labels_at = |began| {
@@ -229,8 +230,8 @@ impl ExportedFabric<'_> {
                 labels.push("node", name).push_if_any("host", host.unwrap_or_default());
                 labels.push("node_type", &node.kind);
                 if let Some((peer, (name, host))) = peer {
-                    labels.push("peer_guid", &peer.0.to_string());
-                    labels.push("peer_port", &peer.1.to_string()).push("peer_node", name);
+                    labels.push("peer_guid", &peer.guid.to_string());
+                    labels.push("peer_port", &peer.number.to_string()).push("peer_node", name);
                     labels.push_if_any("peer_host", host.unwrap_or_default());
                     labels.push("link", &LinkId::between(end, *peer).to_string());
                 }
@@ -264,7 +265,7 @@ impl ExportedFabric<'_> {
     }
 
     /// The exported cables: the port ids of their ends, their ends, and the intervals in which they were present.
-    fn cables(&self) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
+    fn cables(&self) -> Vec<([u32; 2], [PortKey; 2], Vec<&CablePresence>)> {
         let mut cables: Vec<&CablePresence> = self.timeline.cables.iter().collect();
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
@@ -276,7 +277,7 @@ impl ExportedFabric<'_> {
         all.collect()
     }
 
-    fn link_labels(&self, [low, high]: [End; 2]) -> Vec<u8> {
+    fn link_labels(&self, [low, high]: [PortKey; 2]) -> Vec<u8> {
         let mut labels = Vec::new();
         let link = LinkId::between(low, high).to_string();
         Labels::new(&mut labels).push("fabric", &self.name).push("link", &link);
@@ -296,7 +297,7 @@ impl ExportedFabric<'_> {
                 let mut text = self.link_labels(ends);
                 let mut labels = Labels::more(&mut text);
                 let of = [low, high].into_iter().zip(ends).zip(names);
-                for (prefix, ((node, (guid, number)), (name, host))) in
+                for (prefix, ((node, PortKey { guid, number }), (name, host))) in
                     ["", "peer_"].into_iter().zip(of)
                 {
                     labels.push_if_any(&format!("{prefix}guid"), &guid.to_string());

@@ -12,8 +12,7 @@ use crate::file::{timeline, walk};
 use crate::model::{Event, Window};
 use crate::source::{EventFilter, MAX_LIMIT};
 use crate::time_of;
-use ib_fabric::topology::End;
-use ib_mad::Guid;
+use ib_mad::{Guid, PortKey};
 
 /// How many serial numbers are listed.
 const MAX_SERIALS: usize = 100;
@@ -69,7 +68,7 @@ fn life(
     let of_it = rows.iter().filter(|(_, _, _, of, _)| of == serial);
     let seen = of_it.map(|(fabric, guid, port, _, until)| {
         let until = until.map(|seconds| time_of(seconds.saturating_mul(1_000_000)));
-        ((fabric.clone(), (Guid(guid.cast_unsigned()), *port)), until)
+        ((fabric.clone(), PortKey::new(Guid(guid.cast_unsigned()), *port)), until)
     });
     let seen: Vec<(Place, _)> = seen.collect();
     let find = |fabric: &str, name: &str| {
@@ -116,7 +115,7 @@ fn port_at(reader: &Reader, (fabric, end): &Place) -> Result<Option<PortRow>> {
 }
 
 /// The events of a port and its links in a window, other than those of what the port has.
-fn events(reader: &Reader, end: End, window: Window) -> Result<Vec<Event>> {
+fn events(reader: &Reader, end: PortKey, window: Window) -> Result<Vec<Event>> {
     let kinds = vec![EventKind::VerdictChanged, EventKind::Flap, EventKind::CableMoved];
     let filter = EventFilter { kinds, ports: vec![end], ..EventFilter::all(window) };
     let mut events = Vec::new();

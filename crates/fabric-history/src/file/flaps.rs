@@ -9,8 +9,9 @@ use crate::event::{EventKind, FlapCause};
 use crate::file::sql::{Order, Sql};
 use crate::model::Window;
 use crate::source::EventFilter;
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::recorded::RecordedFlaps;
+use ib_mad::PortKey;
 
 /// The flaps in a window, by link. Those before a change of its cable were of another
 /// cable. Earlier versions did not record what caused a flap: it may have been a node, so it does not count.
@@ -18,7 +19,7 @@ pub(crate) fn flaps(sql: Sql<'_>, fabric: &str, window: Window) -> Result<Record
     let kinds = vec![EventKind::Flap, EventKind::CableChanged, EventKind::CableMoved];
     let filter = EventFilter { kinds, ..EventFilter::all(window) };
     let mut flaps = RecordedFlaps::new();
-    let mut changed: HashMap<End, SystemTime> = HashMap::new();
+    let mut changed: HashMap<PortKey, SystemTime> = HashMap::new();
     sql.events(&filter, Order::EarliestFirst(None), &mut |_, event| {
         if event.fabric != fabric {
             return true;
@@ -27,7 +28,7 @@ pub(crate) fn flaps(sql: Sql<'_>, fabric: &str, window: Window) -> Result<Record
             if event.detail["cause"] == FlapCause::Link.label() {
                 flaps.entry(link).or_default().push(event.at);
             }
-        } else if let Some(end) = event.node.zip(event.port) {
+        } else if let Some(end) = event.port_key() {
             changed.insert(end, event.at);
         }
         true

@@ -17,8 +17,7 @@ use crate::model::{
 use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
 use crate::{HistoryError, time_of};
 use ib_fabric::reference::{PortReference, Reference};
-use ib_fabric::topology::End;
-use ib_mad::PortNumber;
+use ib_mad::{PortKey, PortNumber};
 
 /// A file that is read.
 #[derive(Debug)]
@@ -211,7 +210,7 @@ impl Source for Reader {
         Ok(found)
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {
+    fn cables(&self, ports: &[PortKey], window: Window) -> Answer<Vec<Cable>> {
         Ok(self.read(|| timeline::cables(self.sql(), ports, window))?)
     }
 
@@ -219,7 +218,12 @@ impl Source for Reader {
         Ok(self.read(|| walk::error_deltas(self, window))?)
     }
 
-    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>> {
+    fn series(
+        &self,
+        ports: &[PortKey],
+        detail: SeriesDetail,
+        window: Window,
+    ) -> Answer<Vec<Series>> {
         let series = self.read(|| walk::series(self, ports, detail, window))?;
         Ok(series.ok_or(HistoryError::TooMuch(self.max_readings))?)
     }

@@ -12,8 +12,7 @@ use crate::file::record_kind::{RecordKind, State};
 use crate::file::sql::{CablePresence, Sql};
 use crate::model::{Cable, FabricState, Node, Port, Window};
 use crate::{micros_of, time_of};
-use ib_fabric::topology::End;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, PortKey, PortNumber};
 
 /// The name and the host of a node, and the sweep from which on it has them.
 type Named = (i64, String, Option<String>);
@@ -107,8 +106,8 @@ impl Timeline {
     }
 
     /// The GUID of a port's node, and the port's number.
-    pub fn end(&self, port: u32) -> Option<End> {
-        Some((self.node_of(port)?.guid, self.ports.get(port)?.1))
+    pub fn end(&self, port: u32) -> Option<PortKey> {
+        Some(PortKey::new(self.node_of(port)?.guid, self.ports.get(port)?.1))
     }
 
     pub fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
@@ -165,7 +164,8 @@ impl Timeline {
     /// A cable with its ends' names and states; `None` if it is another fabric's.
     fn cable_at(&self, fabric: &str, cable: &CablePresence, at: i64) -> Option<Cable> {
         let end = |id| {
-            let ((guid, port), (node, host)) = (self.end(id)?, self.node_of(id)?.name(at));
+            let (PortKey { guid, number: port }, (node, host)) =
+                (self.end(id)?, self.node_of(id)?.name(at));
             let (node, host) = (node.to_owned(), host.map(str::to_owned));
             Some(Port { fabric: fabric.to_owned(), guid, port, node, host })
         };
@@ -233,7 +233,7 @@ pub(super) const PORTS: [RecordKind; 2] = [RecordKind::PortStates, RecordKind::P
 pub(super) const NODES: [RecordKind; 2] = [RecordKind::NodeStates, RecordKind::NodeChanges];
 
 /// The cables of some ports in a window.
-pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<Cable>> {
+pub(super) fn cables(sql: Sql<'_>, ends: &[PortKey], window: Window) -> Result<Vec<Cable>> {
     let (from, to) = window.micros();
     let ids: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|(id, _)| id).collect();
     let present = sql.cable_presences_of(&ids, (from, to))?;

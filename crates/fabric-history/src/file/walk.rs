@@ -13,8 +13,7 @@ use crate::file::sql::{CablePresence, Hour, Sql};
 use crate::model::{ErrorDelta, Series, Step, Sum, Window};
 use crate::source::SeriesDetail;
 use crate::time_of;
-use ib_fabric::topology::End;
-use ib_mad::Counter;
+use ib_mad::{Counter, PortKey};
 
 /// Called with each reading: the sweep, the frame, and the entry whose values the frame has.
 pub(crate) type Visitor<'a> = dyn FnMut(SweepInterval, &Frame, &Entry) + 'a;
@@ -140,7 +139,7 @@ fn walk<'a>(sql: Sql<'a>, kind: RecordKind, ports: Option<&'a [u32]>, window: Wi
 /// The series of some ports' counters; `None` if there are more readings than a response may have.
 pub(super) fn series(
     reader: &Reader,
-    ends: &[End],
+    ends: &[PortKey],
     detail: SeriesDetail,
     window: Window,
 ) -> Result<Option<Vec<Series>>> {

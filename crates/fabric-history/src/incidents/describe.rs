@@ -14,7 +14,7 @@ use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 use ib_health::outage::ExpectedCause;
 use ib_health::verdict::Repair;
-use ib_mad::Guid;
+use ib_mad::{Guid, PortKey};
 
 /// Names of hosts that an incident lists; further ones are only counted.
 const MAX_HOSTS: usize = 20;
@@ -117,7 +117,7 @@ impl View<'_> {
         hosts.extend(self.hcas().filter_map(|guid| self.places.host(guid)));
         if self.group.kind == GroupKind::Link {
             let ends = self.group.links.keys().flat_map(|link| link.ends());
-            hosts.extend(ends.filter_map(|(guid, _)| self.places.host(guid)));
+            hosts.extend(ends.filter_map(|end| self.places.host(end.guid)));
         }
         let mut hosts: Vec<String> = hosts.into_iter().collect();
         hosts.sort_by(|a, b| natural_key(a).cmp(&natural_key(b)));
@@ -207,7 +207,7 @@ impl View<'_> {
         match self.group.kind {
             GroupKind::Outage => (node, None),
             GroupKind::Congestion => match self.worst_root() {
-                Some(((guid, port), _)) => (Some(guid), Some(port)),
+                Some((port, _)) => (Some(port.guid), Some(port.number)),
                 None => (None, None),
             },
             _ => (None, None),
@@ -215,7 +215,7 @@ impl View<'_> {
     }
 
     /// The root for which ports waited most.
-    pub fn worst_root(&self) -> Option<((Guid, u8), &Root)> {
+    pub fn worst_root(&self) -> Option<(PortKey, &Root)> {
         // Of equal ones that with a host says more.
         let waited = |root: &Root| {
             let has_host = root.detail["host"].is_string();

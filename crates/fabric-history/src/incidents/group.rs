@@ -9,10 +9,10 @@ use crate::EventKind;
 use crate::event::{downtime_of, losses_of, verdict_of};
 use crate::incidents::congestion::Root;
 use crate::model::{Cable, Event};
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::outage::{Downtime, ExpectedCause};
 use ib_health::{Reason, Verdict};
-use ib_mad::Guid;
+use ib_mad::{Guid, PortKey};
 
 /// Events of one kind that a group lists; further ones are only counted.
 const MAX_OF_A_KIND: usize = 10;
@@ -86,8 +86,8 @@ pub struct Group {
     /// Whether a switch went down.
     pub has_switch: bool,
     pub links: BTreeMap<LinkId, LinkFacts>,
-    pub ports: BTreeSet<End>,
-    pub roots: BTreeMap<End, Root>,
+    pub ports: BTreeSet<PortKey>,
+    pub roots: BTreeMap<PortKey, Root>,
     /// Why link downs were expected.
     pub expected: BTreeSet<&'static str>,
     /// What failed and has not recovered.
@@ -176,7 +176,7 @@ impl Group {
     }
 
     fn note(&mut self, kind: EventKind, event: &Event) {
-        let end = event.node.zip(event.port);
+        let end = event.port_key();
         self.ports.extend(end);
         if let Some(link) = event.link {
             let facts = self.links.entry(link).or_default();
@@ -214,7 +214,7 @@ impl Group {
         }
     }
 
-    fn note_root(&mut self, kind: EventKind, end: End, event: &Event) {
+    fn note_root(&mut self, kind: EventKind, end: PortKey, event: &Event) {
         let root = Root {
             place: event.place.clone(),
             text: event.text.clone(),

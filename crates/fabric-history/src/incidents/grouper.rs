@@ -8,9 +8,9 @@ use crate::event::verdict_of;
 use crate::incidents::group::{Group, GroupKind, says_only_down};
 use crate::incidents::places::Places;
 use crate::model::Event;
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
-use ib_mad::Guid;
+use ib_mad::{Guid, PortKey};
 
 /// What one sweep finds at once has times within this: its start, its end, and the times that devices report.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -48,9 +48,9 @@ pub struct Grouper {
     /// The latest group of each.
     pub(super) of_node: HashMap<Guid, Index>,
     pub(super) of_link: HashMap<LinkId, Index>,
-    of_port: HashMap<End, Index>,
+    of_port: HashMap<PortKey, Index>,
     /// The congestion of which a port was a root.
-    of_root: HashMap<End, Index>,
+    of_root: HashMap<PortKey, Index>,
     of_kind: HashMap<GroupKind, Index>,
 }
 
@@ -111,7 +111,7 @@ impl Grouper {
                     _ => None,
                 };
                 if let Some(of) = of {
-                    of.insert((node, port), index);
+                    of.insert(PortKey::new(node, port), index);
                 }
             }
         }
@@ -147,7 +147,7 @@ impl Grouper {
         }
         self.absorb_recent(index, event.at, |places, group| {
             let links = group.links.keys().flat_map(|link| link.ends());
-            let of_node = links.chain(group.ports.iter().copied()).any(|(of, _)| of == guid);
+            let of_node = links.chain(group.ports.iter().copied()).any(|end| end.guid == guid);
             let is_plain_link = group.kind == GroupKind::Link && of_node && !group.has_verdict();
             // The switch of HCAs that were found missing a moment earlier.
             let is_cut_off = places.is_switch(guid)
@@ -177,7 +177,7 @@ impl Grouper {
     /// The group of a link's event, or of a port that has a link.
     fn for_link(&mut self, kind: EventKind, event: &Event) -> Index {
         let at = event.at;
-        let end = event.node.zip(event.port);
+        let end = event.port_key();
         let link = event.link.or_else(|| self.places.link_of(end?));
         let is_bad = kind == EventKind::VerdictChanged && tells_more_than_down(event);
         let of_link = self.known(link.and_then(|link| self.of_link.get(&link)), at, RELAPSE);
@@ -212,7 +212,7 @@ impl Grouper {
 
     fn for_moved(&mut self, event: &Event) -> Index {
         let index = self.latest(GroupKind::Recabling, event.at, NEAR);
-        let end = event.node.zip(event.port);
+        let end = event.port_key();
         self.absorb_recent(index, event.at, |_, group| {
             let ends = group.links.keys().flat_map(|link| link.ends());
             let mut ends = ends.chain(group.ports.iter().copied());
@@ -224,7 +224,7 @@ impl Grouper {
     }
 
     fn for_congestion(&mut self, event: &Event) -> Index {
-        let end = event.node.zip(event.port);
+        let end = event.port_key();
         let of_root = end.and_then(|end| self.of_root.get(&end));
         let known = self.known(of_root, event.at, AFTERMATH);
         let latest = self.of_kind.get(&GroupKind::Congestion).copied().filter(|index| {
@@ -264,7 +264,7 @@ impl Grouper {
 
     /// The group that an event's node, port or link is part of.
     fn of_event(&self, event: &Event, at: SystemTime, within: Duration) -> Option<Index> {
-        let end = event.node.zip(event.port);
+        let end = event.port_key();
         let link = event.link.or_else(|| self.places.link_of(end?));
         let of_node = event.node.and_then(|node| self.of_node.get(&node));
         let of_link = link.and_then(|link| self.of_link.get(&link));
@@ -278,9 +278,14 @@ impl Grouper {
     }
 
     /// The recent outage of a node at one end of a link.
-    fn outage_of(&self, link: Option<LinkId>, end: Option<End>, at: SystemTime) -> Option<Index> {
+    fn outage_of(
+        &self,
+        link: Option<LinkId>,
+        end: Option<PortKey>,
+        at: SystemTime,
+    ) -> Option<Index> {
         let ends = link.map(LinkId::ends);
-        let nodes = ends.iter().flatten().chain(&end).map(|(guid, _)| guid);
+        let nodes = ends.iter().flatten().chain(&end).map(|end| &end.guid);
         let mut outages = nodes
             .filter_map(|guid| self.known(self.of_node.get(guid), at, AFTERMATH))
             .filter(|index| self.kind_of(*index) == Some(GroupKind::Outage));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::model::{Event, FabricState};
-use ib_fabric::topology::{End, LinkId};
-use ib_mad::Guid;
+use ib_fabric::topology::LinkId;
+use ib_mad::{Guid, PortKey};
 
 /// A node.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ struct Node {
 #[derive(Debug, Default)]
 pub struct Places {
     nodes: HashMap<Guid, Node>,
-    links: HashMap<End, LinkId>,
+    links: HashMap<PortKey, LinkId>,
 }
 
 impl Places {
@@ -52,12 +52,12 @@ impl Places {
     fn learn_link(&mut self, link: LinkId) {
         for end in link.ends() {
             self.links.insert(end, link);
-            self.nodes.entry(end.0).or_default().links.insert(link);
+            self.nodes.entry(end.guid).or_default().links.insert(link);
         }
     }
 
     /// The link at a port.
-    pub fn link_of(&self, end: End) -> Option<LinkId> {
+    pub fn link_of(&self, end: PortKey) -> Option<LinkId> {
         self.links.get(&end).copied()
     }
 
@@ -88,7 +88,7 @@ impl Places {
 
     /// The nodes at the other ends of a node's cables.
     fn neighbors(&self, guid: Guid) -> impl Iterator<Item = Guid> {
-        self.links_of(guid).flat_map(LinkId::ends).map(|(of, _)| of).filter(move |of| *of != guid)
+        self.links_of(guid).flat_map(LinkId::ends).map(|end| end.guid).filter(move |of| *of != guid)
     }
 
     /// Whether each cable of a node leads to one of these nodes: it is cut off if all of them are down.

@@ -11,7 +11,7 @@ use crate::file::record_kind::{CounterIds, guid_bits};
 use crate::file::sql::{FABRIC_OF_LINK, Sql};
 use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};
-use ib_fabric::{Fabric, PortIndex};
+use ib_fabric::{Fabric, PortIndex, PortMap};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
@@ -22,7 +22,7 @@ type Names = (String, Option<String>);
 pub struct FabricIds {
     pub fabric: i64,
     /// Ids of the present ports, by [`PortIndex`].
-    pub ports: Vec<u32>,
+    pub ports: PortMap<u32>,
     /// Ids of the present nodes, by node index.
     pub present_nodes: Vec<u32>,
     /// The fabric to which the indexes above belong.
@@ -110,7 +110,7 @@ impl FabricIds {
         let presences = "JOIN nodes ON nodes.id = node WHERE fabric";
         Ok(FabricIds {
             fabric,
-            ports: Vec::new(),
+            ports: PortMap::default(),
             present_nodes: Vec::new(),
             current: None,
             nodes: nodes
@@ -129,7 +129,7 @@ impl FabricIds {
         let name_node =
             "INSERT OR REPLACE INTO names (node, since, name, host) VALUES (?1, ?2, ?3, ?4)";
         let add_port = "INSERT INTO ports (node, number) VALUES (?1, ?2)";
-        self.ports.clear();
+        self.ports = PortMap::default();
         self.present_nodes.clear();
         for index in fabric.node_indexes() {
             let node = fabric.node(index);
@@ -162,8 +162,8 @@ impl FabricIds {
         let nodes = self.present_nodes.iter().map(|node| (*node).into()).collect();
         self.node_intervals.update(db, nodes, at)?;
         let mut cables = HashSet::new();
-        for Link(a, b) in fabric.links() {
-            let id = |port: PortIndex| self.ports.get(port.0 as usize).copied();
+        for Link { low: a, high: b } in fabric.links() {
+            let id = |port: PortIndex| self.ports.get(port).copied();
             let Some(ends) = id(a).zip(id(b)) else { continue };
             cables.insert(self.link_between(db, ends)?);
         }
@@ -195,8 +195,8 @@ impl FabricIds {
             About::All => (None, None, None),
             About::Node(guid) => (self.node(guid), None, None),
             About::Port(guid, number) => (self.node(guid), self.port(guid, number), None),
-            About::Link(LinkId(low, high)) => {
-                let ends = self.port(low.0, low.1).zip(self.port(high.0, high.1));
+            About::Link(LinkId { low, high }) => {
+                let ends = self.port(low.guid, low.number).zip(self.port(high.guid, high.number));
                 (None, None, ends.map(|ends| self.link_between(db, ends)).transpose()?)
             }
         })

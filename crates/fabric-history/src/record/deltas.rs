@@ -13,7 +13,7 @@ use crate::file::sql::Sql;
 use crate::file::totals::{PortTotals, TotalsTable};
 use crate::record::catalog::FabricIds;
 use crate::record::events::active_rate;
-use ib_fabric::Snapshot;
+use ib_fabric::{PortMap, Snapshot};
 use ib_health::Assessment;
 use ib_mad::Counter;
 
@@ -162,10 +162,10 @@ impl StateDeltas {
         if is_all {
             *self = StateDeltas { all_written: Some(sweep.began), ..StateDeltas::default() };
         }
-        let mut links = vec![(None, None); ids.ports.len()];
+        let mut links = PortMap::filled(ids.ports.len(), (None, None));
         for link in &assessment.links {
-            for end in [link.link.0, link.link.1] {
-                if let Some(found) = links.get_mut(end.0 as usize) {
+            for end in link.link.ports() {
+                if let Some(found) = links.get_mut(end) {
                     *found = (link.up, Some(link.verdict));
                 }
             }

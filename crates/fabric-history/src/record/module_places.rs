@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ib_fabric::Fabric;
-use ib_fabric::topology::End;
+use ib_mad::PortKey;
 use ib_mad::register::text;
 
 /// How many places of a serial number are known. A cable has two at a time.
@@ -21,7 +21,7 @@ pub type Serial = [u8; 16];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The port.
-    pub end: End,
+    pub end: PortKey,
     /// When it was last reported there, in seconds since 1970.
     pub until: u32,
     /// Whether it has left since, or may have.
@@ -41,7 +41,7 @@ pub struct PlaceChange {
 #[derive(Debug, Default)]
 pub struct ModulePlaces {
     /// The serial number in each port. A tree takes less memory than a hash table, which is half empty on average.
-    serials: BTreeMap<End, Serial>,
+    serials: BTreeMap<PortKey, Serial>,
     places: BTreeMap<Serial, Vec<Place>>,
     /// What was not written yet.
     pub changes: Vec<PlaceChange>,
@@ -64,7 +64,7 @@ impl ModulePlaces {
     }
 
     /// A port reports a serial number. Returns the one that it reported before.
-    pub fn enter(&mut self, end: End, serial: Serial, until: u32) -> Option<Serial> {
+    pub fn enter(&mut self, end: PortKey, serial: Serial, until: u32) -> Option<Serial> {
         if self.serials.get(&end).is_some_and(|was| *was != serial) {
             self.leave(end);
         }
@@ -83,7 +83,7 @@ impl ModulePlaces {
     }
 
     /// What a port has may be pulled.
-    pub fn leave(&mut self, end: End) {
+    pub fn leave(&mut self, end: PortKey) {
         let Some(&serial) = self.serials.get(&end) else { return };
         let Some(places) = self.places.get_mut(&serial) else { return };
         if let Some(place) = places.iter_mut().find(|place| place.end == end && !place.has_left) {
@@ -94,8 +94,8 @@ impl ModulePlaces {
 
     /// The fabric has other ports.
     pub fn forget_absent(&mut self, fabric: &Fabric) {
-        let is_absent = |end: &&End| fabric.find(**end).is_none();
-        let absent: Vec<End> = self.serials.keys().filter(is_absent).copied().collect();
+        let is_absent = |end: &&PortKey| fabric.find(**end).is_none();
+        let absent: Vec<PortKey> = self.serials.keys().filter(is_absent).copied().collect();
         for end in absent {
             self.leave(end);
             self.serials.remove(&end);

@@ -31,7 +31,7 @@ use ib_health::Assessment;
 use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::register::text;
-use ib_mad::{Counter, Guid, PortNumber};
+use ib_mad::{Counter, Guid, PortKey, PortNumber};
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
 /// unpacking this many frames.
@@ -195,7 +195,7 @@ impl Store {
         let mut seed = TotalsSeed::new();
         for (port, guid, number) in ports {
             let Some(totals) = self.ledger.get(port) else { continue };
-            let seed = seed.entry((Guid(guid.cast_unsigned()), number)).or_default();
+            let seed = seed.entry(PortKey::new(Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
                 let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
                 seed.restore(counter, total, offset);
@@ -230,7 +230,7 @@ impl Store {
             .map_err(HistoryError::database(&self.path, "read modules"))?;
         let places = rows.into_iter().filter_map(|(guid, port, serial, until, has_left)| {
             let until = u32::try_from(until).unwrap_or_default();
-            let end = (Guid(guid.cast_unsigned()), port);
+            let end = PortKey::new(Guid(guid.cast_unsigned()), port);
             let place = Place { end, until, has_left };
             Some(PlaceChange { serial: module_places::serial(serial.as_bytes())?, place })
         });
@@ -303,7 +303,7 @@ impl Store {
             write_befores(sweep, befores, ids, assessment)?;
         }
         for PlaceChange { serial, place } in modules {
-            let (guid, port) = place.end;
+            let PortKey { guid, number: port } = place.end;
             let until = place.has_left.then_some(place.until);
             Sql(&db).execute(
                 "INSERT OR REPLACE INTO modules (fabric, guid, port, serial, until)

@@ -12,8 +12,9 @@ use crate::report::link_evidence::LinkEvidence;
 use crate::report::sentences::FormatTime;
 use crate::source::{Answer, EventFilter, SeriesDetail, Source};
 use display_text::{grouped, plural};
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
 use ib_health::{Verdict, evidence};
+use ib_mad::PortKey;
 
 /// An incident that needs attention.
 #[derive(Clone, Debug, Serialize)]
@@ -96,7 +97,7 @@ pub(super) fn take(
     findings.sort_by(|a, b| b.harm.cmp(&a.harm).then_with(|| a.began.cmp(&b.began)));
     let more = findings.len().saturating_sub(most);
     findings.truncate(most);
-    let ends: Vec<End> =
+    let ends: Vec<PortKey> =
         findings.iter().filter_map(|incident| incident.link).flat_map(LinkId::ends).collect();
     let (mut events, mut series) = (Vec::new(), Vec::new());
     if !ends.is_empty() {
@@ -124,7 +125,7 @@ fn finding(
     let is_of_link = |event: &&Event| event.fabric == incident.fabric && event.link == Some(link);
     let mut timeline: Vec<Event> = events.iter().filter(is_of_link).cloned().collect();
     let is_replacement = |event: &&Event| {
-        let of_end = event.node.zip(event.port).is_some_and(|end| ends.contains(&end));
+        let of_end = event.port_key().is_some_and(|end| ends.contains(&end));
         of_end && event.kind == EventKind::CableChanged.label()
     };
     let replaced: Vec<SystemTime> =

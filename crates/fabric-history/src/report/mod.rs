@@ -188,8 +188,7 @@ impl Report {
         findings.chain(&self.incidents).find(|incident| {
             incident.fabric == port.fabric
                 && incident.events.iter().any(|event| {
-                    event.kind.starts_with("congestion_")
-                        && event.node.zip(event.port) == Some(port.end())
+                    event.kind.starts_with("congestion_") && event.port_key() == Some(port.end())
                 })
         })
     }

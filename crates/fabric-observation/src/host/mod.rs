@@ -6,7 +6,7 @@ mod port_events;
 
 pub use identity::DeviceIds;
 pub use missing::{MissingDevice, MissingDevices};
-pub use port_events::{HostPortEvents, PortEventCounts, PortKey};
+pub use port_events::{EventKey, HostPortEvents, PortEventCounts};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ const VIRTUAL_KEPT: Duration = Duration::from_secs(600);
 
 /// A port of this host, or a whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PortKey {
+pub struct EventKey {
     /// The id of its device, by [`DeviceIds`](super::DeviceIds).
     pub device: Guid,
     /// Its number; `None` for the whole device.
@@ -36,7 +36,7 @@ pub struct PortKey {
 #[derive(Clone, Debug, Default)]
 pub struct HostPortEvents {
     /// All ports, and devices without a port.
-    pub ports: BTreeMap<PortKey, PortEventCounts>,
+    pub ports: BTreeMap<EventKey, PortEventCounts>,
     /// The ids of the devices that the latest reading found, by name: events have the name.
     ids: BTreeMap<Arc<str>, Guid>,
 }
@@ -164,7 +164,7 @@ impl HostPortEvents {
         let id = self.ids.get(&event.device).copied();
         // Of a device that no reading has found yet.
         let device = id.unwrap_or_else(|| identity::of_name(&event.device));
-        let counts = self.ports.entry(PortKey { device, port: event.port }).or_default();
+        let counts = self.ports.entry(EventKey { device, port: event.port }).or_default();
         counts.device = Arc::clone(&event.device);
         let (count, last) = counts.events.entry(event.kind).or_insert((0, event.at));
         (*count, *last) = (*count + 1, event.at);
@@ -201,10 +201,10 @@ impl HostPortEvents {
             self.add_missing(snapshot, ids);
         }
         for (&id, device) in devices() {
-            let of_device = self.counts_of(PortKey { device: id, port: None }, device);
+            let of_device = self.counts_of(EventKey { device: id, port: None }, device);
             (of_device.kind, of_device.seen) = (device.kind, snapshot.ended);
             for port in &device.ports {
-                let key = PortKey { device: id, port: Some(port.number) };
+                let key = EventKey { device: id, port: Some(port.number) };
                 self.counts_of(key, device).add_port(device, port);
             }
         }
@@ -215,11 +215,11 @@ impl HostPortEvents {
         for (&id, device) in ids.iter().zip(&snapshot.devices) {
             let of_name = identity::of_name(&device.name);
             if self.ids.insert(Arc::clone(&device.name), id).is_none() && of_name != id {
-                let events: Vec<PortKey> =
+                let events: Vec<EventKey> =
                     self.ports.keys().filter(|key| key.device == of_name).copied().collect();
                 for key in events {
                     let counts = self.ports.remove(&key).unwrap_or_default();
-                    self.ports.entry(PortKey { device: id, ..key }).or_insert(counts);
+                    self.ports.entry(EventKey { device: id, ..key }).or_insert(counts);
                 }
             }
         }
@@ -251,7 +251,7 @@ impl HostPortEvents {
         }
     }
 
-    fn counts_of(&mut self, key: PortKey, device: &Device) -> &mut PortEventCounts {
+    fn counts_of(&mut self, key: EventKey, device: &Device) -> &mut PortEventCounts {
         let counts = self.ports.entry(key).or_default();
         (counts.device, counts.guid) = (Arc::clone(&device.name), device.info.guid);
         counts

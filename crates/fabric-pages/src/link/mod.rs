@@ -17,7 +17,8 @@ use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
 use fabric_history::plot::LinkTimeline;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
-use ib_fabric::topology::{End, LinkId};
+use ib_fabric::topology::LinkId;
+use ib_mad::PortKey;
 
 use crate::components;
 use crate::history_queries;
@@ -130,8 +131,8 @@ fn missing_link(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Markup {
     }
 }
 
-fn end_now(view: FabricView<'_>, end: End) -> Markup {
-    let (guid, number) = end;
+fn end_now(view: FabricView<'_>, end: PortKey) -> Markup {
+    let PortKey { guid, number } = end;
     let fabric = &view.snapshot.fabric;
     let Some(node) = fabric.node_by_guid(guid) else {
         return html! { "No node has the GUID " code { (guid) } "." };

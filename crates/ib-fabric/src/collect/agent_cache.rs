@@ -12,13 +12,12 @@ use ib_mad::pma::{
     AgentProfile, AttributePlan, DetailPolicy, OptionalCounters, PortSamplesControl, read_plan,
 };
 use ib_mad::reading::{CounterSet, Raw, Reading};
-use ib_mad::{Counter, Moment};
 
 use super::fec_modes::FecModeCache;
 use super::take_turns;
 use super::unresponsive::HiddenNodes;
-use crate::topology::End;
 use crate::{Fabric, PortIndex};
+use ib_mad::{Counter, Moment, PortKey};
 
 /// Cached capabilities of the agents of a fabric, M_Keys, and hidden nodes.
 #[derive(Debug, Default)]
@@ -29,13 +28,13 @@ pub struct AgentCache {
     pub keys: Arc<MKeys>,
     pub(super) hidden: HiddenNodes,
     /// Agents that did not clear counters of an attribute: it is not tried again before the next discovery.
-    pub(super) uncleared: HashSet<(End, Attribute)>,
+    pub(super) uncleared: HashSet<(PortKey, Attribute)>,
 }
 
 /// The agent of a port: of a switch for all of its ports, of a CA for each port.
-pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> End {
-    let (guid, number) = fabric.end(port);
-    (guid, if fabric.node_of(port).is_switch() { 0 } else { number })
+pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> PortKey {
+    let PortKey { guid, number } = fabric.port_key(port);
+    PortKey { guid, number: if fabric.node_of(port).is_switch() { 0 } else { number } }
 }
 
 pub(super) fn m_key_of(keys: &MKeys, fabric: &Fabric, port: PortIndex) -> MKey {
@@ -54,7 +53,7 @@ impl AgentCache {
 
     /// The counters of a port that may be cleared, and their fields. If a port has two fields for a
     /// counter, the classic one is cleared only if it is the source.
-    pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, CounterField)> {
+    pub(super) fn clearable(&self, agent: PortKey, port: PortKey) -> Vec<(Counter, CounterField)> {
         let plan = self.pma.get(agent).unwrap_or_default();
         let attributes =
             plan.iter().filter(|plan| !self.uncleared.contains(&(agent, plan.attribute)));
@@ -95,26 +94,26 @@ struct AgentEntry {
 #[derive(Debug, Default)]
 pub(super) struct PmaCapabilityCache {
     optional: OptionalCounters,
-    by_agent: HashMap<End, AgentEntry>,
+    by_agent: HashMap<PortKey, AgentEntry>,
     /// Agents with the same profile share a plan.
     by_profile: HashMap<AgentProfile, ReadPlan>,
     /// Consecutive sweeps in which an agent responded, but not to this attribute.
-    unanswered: HashMap<(End, Attribute), u8>,
+    unanswered: HashMap<(PortKey, Attribute), u8>,
     /// When error details were last read, by port.
-    details_read: HashMap<End, Moment>,
+    details_read: HashMap<PortKey, Moment>,
     /// The field that each counter is taken from, of ports with two.
     pub sources: CounterSources,
 }
 
 impl PmaCapabilityCache {
-    pub fn get(&self, agent: End) -> Option<ReadPlan> {
+    pub fn get(&self, agent: PortKey) -> Option<ReadPlan> {
         self.by_agent.get(&agent).map(|entry| Arc::clone(&entry.plan))
     }
 
     /// Records the capabilities of an agent, and returns its read plan.
     pub fn insert(
         &mut self,
-        agent: End,
+        agent: PortKey,
         capabilities: PmaCapabilities,
         is_switch: bool,
     ) -> ReadPlan {
@@ -127,7 +126,7 @@ impl PmaCapabilityCache {
     }
 
     /// An agent does not support an optional attribute: it is not read again.
-    pub fn mark_unsupported(&mut self, agent: End, attribute: Attribute) {
+    pub fn mark_unsupported(&mut self, agent: PortKey, attribute: Attribute) {
         let Some(entry) = self.by_agent.get(&agent) else { return };
         let mut profile = entry.profile.clone();
         if !profile.refused.contains(&attribute) {
@@ -138,7 +137,7 @@ impl PmaCapabilityCache {
 
     /// Records whether an agent that responds to others responded to an optional attribute. After
     /// several sweeps without a response the attribute is not read again: each time costs all retries.
-    pub fn record_response(&mut self, agent: End, attribute: Attribute, answered: bool) {
+    pub fn record_response(&mut self, agent: PortKey, attribute: Attribute, answered: bool) {
         let sweeps = self.unanswered.entry((agent, attribute)).or_default();
         *sweeps += 1;
         let is_unsupported = !answered && *sweeps >= MAX_UNANSWERED;
@@ -150,7 +149,7 @@ impl PmaCapabilityCache {
         }
     }
 
-    fn set_profile(&mut self, agent: End, profile: AgentProfile) -> ReadPlan {
+    fn set_profile(&mut self, agent: PortKey, profile: AgentProfile) -> ReadPlan {
         let plan = self.plan(&profile);
         let entry = self.by_agent.entry(agent).or_default();
         (entry.profile, entry.plan) = (profile, Arc::clone(&plan));
@@ -167,16 +166,16 @@ impl PmaCapabilityCache {
     }
 
     /// Whether PortSamplesControl of an agent must be read.
-    pub fn needs_sampling(&self, agent: End) -> bool {
+    pub fn needs_sampling(&self, agent: PortKey) -> bool {
         self.by_agent.get(&agent).is_none_or(|entry| entry.unsampled < MAX_UNANSWERED)
     }
 
-    pub fn tick(&self, agent: End) -> Option<u8> {
+    pub fn tick(&self, agent: PortKey) -> Option<u8> {
         self.by_agent.get(&agent)?.tick
     }
 
     /// Counts a sweep without PortSamplesControl. Returns whether it counts as unsupported now.
-    pub fn count_unsampled(&mut self, agent: End) -> bool {
+    pub fn count_unsampled(&mut self, agent: PortKey) -> bool {
         let Some(entry) = self.by_agent.get_mut(&agent) else { return false };
         entry.unsampled += 1;
         entry.unsampled >= MAX_UNANSWERED
@@ -185,7 +184,7 @@ impl PmaCapabilityCache {
     /// Records PortSamplesControl; `None` if it is not supported. Returns the read plan.
     pub fn insert_sampling(
         &mut self,
-        agent: End,
+        agent: PortKey,
         sampling: Option<PortSamplesControl>,
     ) -> Option<ReadPlan> {
         let entry = self.by_agent.get_mut(&agent)?;
@@ -198,7 +197,7 @@ impl PmaCapabilityCache {
 
     /// Whether error details of a port are due in a sweep that began at this moment. Ports take turns, so that
     /// no sweep reads the details of all ports; unanswered queries are repeated in the next sweep.
-    pub fn needs_details(&self, port: End, at: Moment) -> bool {
+    pub fn needs_details(&self, port: PortKey, at: Moment) -> bool {
         let DetailPolicy::Every(interval) = self.optional.details else {
             return self.optional.details == DetailPolicy::EachSweep;
         };
@@ -206,14 +205,14 @@ impl PmaCapabilityCache {
     }
 
     /// Records that error details of a port were read in a sweep that began at this moment.
-    pub fn record_details(&mut self, port: End, at: Moment) {
+    pub fn record_details(&mut self, port: PortKey, at: Moment) {
         if matches!(self.optional.details, DetailPolicy::Every(_)) {
             self.details_read.insert(port, at);
         }
     }
 
     fn retain_present(&mut self, fabric: &Fabric) {
-        let present = |(guid, _): &End| fabric.is_present(*guid);
+        let present = |port: &PortKey| fabric.is_present(port.guid);
         self.by_agent.retain(|agent, _| present(agent));
         self.by_profile.retain(|_, plan| Arc::strong_count(plan) > 1);
         self.details_read.retain(|port, _| present(port));
@@ -238,10 +237,10 @@ pub(super) fn has_wide_xmit_wait(plan: &[AttributePlan]) -> bool {
 /// meanwhile; before that it may be unused, and its 0 alone says nothing.
 #[derive(Debug, Default)]
 pub(super) struct CounterSources {
-    by_port: HashMap<End, PortSources>,
+    by_port: HashMap<PortKey, PortSources>,
     /// Value of the classic field while the 64-bit one, which had counted before, was 0: if it grows
     /// and the other does not, new firmware may have stopped updating the other.
-    suspects: HashMap<(End, Counter), u64>,
+    suspects: HashMap<(PortKey, Counter), u64>,
 }
 
 /// Counters by the field that counts; neither set has a counter while both of its fields are 0.
@@ -258,7 +257,7 @@ impl CounterSources {
     /// other field would look like a reset.
     pub fn select(
         &mut self,
-        port: End,
+        port: PortKey,
         counters: &[(Counter, CounterField)],
         reading: &mut Reading<Raw>,
         classic: Option<&Reading<Raw>>,
@@ -308,13 +307,14 @@ impl CounterSources {
     }
 
     /// Whether a counter of a port is taken from the classic field.
-    pub fn is_classic(&self, port: End, counter: Counter) -> bool {
+    pub fn is_classic(&self, port: PortKey, counter: Counter) -> bool {
         self.by_port.get(&port).is_some_and(|source| source.classic.contains(counter))
     }
 
     /// Forgets ports of forgotten nodes. An absent node keeps its counters and their fields.
     pub fn retain_known(&mut self, fabric: &Fabric) {
-        self.by_port.retain(|(guid, _), _| fabric.node_by_guid(*guid).is_some());
-        self.suspects.retain(|((guid, _), _), _| fabric.node_by_guid(*guid).is_some());
+        let is_known = |port: &PortKey| fabric.node_by_guid(port.guid).is_some();
+        self.by_port.retain(|port, _| is_known(port));
+        self.suspects.retain(|(port, _), _| is_known(port));
     }
 }

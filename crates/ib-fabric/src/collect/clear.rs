@@ -15,15 +15,14 @@ use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::pma::{clear_counters, clear_fec_counters};
 use ib_mad::reading::Raw;
-use ib_mad::{Counter, Lid, Mad, Moment, pma};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;
 use super::agent_cache::{AgentCache, agent_of};
 use crate::snapshot::Cleared;
-use crate::topology::End;
 use crate::{PortIndex, Snapshot};
+use ib_mad::{Counter, Lid, Mad, Moment, PortKey, pma};
 
 /// How many port attributes are cleared after a sweep at most, the fullest first; the others come next.
 const MAX_PER_SWEEP: usize = 64;
@@ -33,7 +32,7 @@ const MAX_PER_SWEEP: usize = 64;
 struct ClearJob {
     port: PortIndex,
     attribute: Attribute,
-    agent: End,
+    agent: PortKey,
     lid: Lid,
     narrow: Vec<(Counter, CounterField)>,
     /// Last values of the counters to clear; empty until they are read.
@@ -49,7 +48,7 @@ pub struct CounterClearing<'a> {
     /// Jobs to read, and to clear.
     queue: VecDeque<usize>,
     /// Agents with a job in progress: the Set follows the read at once, and a refused one is the last.
-    busy: HashSet<End>,
+    busy: HashSet<PortKey>,
     cleared: Vec<Cleared>,
     refusals: Vec<String>,
 }
@@ -104,7 +103,7 @@ impl<'a> CounterClearing<'a> {
             }
             // A device that requires a key does not respond.
             Err(failure @ (RequestError::Status(_) | RequestError::TimedOut)) => {
-                let (guid, port) = self.swept.fabric.end(job.port);
+                let PortKey { guid, number: port } = self.swept.fabric.port_key(job.port);
                 self.refusals.push(format!(
                     "cannot clear counters of node {guid} port {port}: {failure}; not tried again until the next \
                      discovery"
@@ -126,7 +125,7 @@ fn jobs_of(
 ) -> impl Iterator<Item = (u64, ClearJob)> {
     let fabric = &swept.fabric;
     let agent = agent_of(fabric, port);
-    let clearable = agents.clearable(agent, fabric.end(port));
+    let clearable = agents.clearable(agent, fabric.port_key(port));
     let reading = swept.reading(port).filter(|_| swept.is_up(fabric.port(port).node));
     let attributes = [Attribute::PortCounters, Attribute::PortExtendedSpeedsCounters];
     attributes.into_iter().filter_map(move |attribute| {

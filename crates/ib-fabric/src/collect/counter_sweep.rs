@@ -11,18 +11,17 @@ use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Lid, Moment};
 use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::{PmaCapabilityCache, ReadPlan, agent_of, has_wide_xmit_wait};
 use super::{Outcome, is_unsupported, lids_of};
-use crate::topology::End;
-use crate::{Fabric, NodeIndex, PortIndex};
+use crate::{Fabric, NodeIndex, NodeMap, PortIndex, PortMap};
+use ib_mad::{Lid, Moment, PortKey};
 
 /// An agent: of a switch for all of its ports, of a CA for one port.
 #[derive(Debug)]
 struct Agent {
-    end: End,
+    end: PortKey,
     lid: Lid,
     plan: Option<ReadPlan>,
     ports: Vec<PortIndex>,
@@ -42,37 +41,37 @@ pub(super) enum CounterQuery {
 pub struct CounterSweep<'a> {
     fabric: &'a Fabric,
     cache: &'a mut PmaCapabilityCache,
-    /// Whether the link has Reed-Solomon FEC, by port index.
-    reed_solomon: Vec<bool>,
+    /// Whether the link has Reed-Solomon FEC.
+    reed_solomon: PortMap<bool>,
     agents: Vec<Agent>,
     queue: VecDeque<CounterQuery>,
     began: Moment,
-    pub readings: Vec<Option<Reading<Raw>>>,
+    pub readings: PortMap<Option<Reading<Raw>>>,
     /// Classic fields of ports that have the same counters in 64 bits.
     classic: HashMap<PortIndex, Reading<Raw>>,
-    /// Whether error details are queried, by port index.
-    detailed: Vec<bool>,
-    /// Whether a response is missing, by port index.
-    pub failed: Vec<bool>,
+    /// Whether error details are queried.
+    detailed: PortMap<bool>,
+    /// Whether a response is missing.
+    pub failed: PortMap<bool>,
     /// An absent node responded.
     pub returned: bool,
 }
 
 impl<'a> CounterSweep<'a> {
     /// A sweep over the present nodes of a fabric. Counters that are valid only with Reed-Solomon FEC
-    /// are read if `reed_solomon`, by port index, is set.
+    /// are read if `reed_solomon` is set.
     pub(super) fn new(
         fabric: &'a Fabric,
         cache: &'a mut PmaCapabilityCache,
-        reed_solomon: Vec<bool>,
+        reed_solomon: PortMap<bool>,
         began: Moment,
     ) -> Self {
         let mut sweep = CounterSweep {
             began,
-            readings: vec![None; fabric.ports.len()],
+            readings: PortMap::filled(fabric.ports.len(), None),
             classic: HashMap::new(),
-            detailed: vec![false; fabric.ports.len()],
-            failed: vec![false; fabric.ports.len()],
+            detailed: PortMap::filled(fabric.ports.len(), false),
+            failed: PortMap::filled(fabric.ports.len(), false),
             returned: false,
             fabric,
             cache,
@@ -148,13 +147,12 @@ impl<'a> CounterSweep<'a> {
     /// Queues the attributes of the agent's plan for a port, from index `first` on.
     fn queue_attributes(&mut self, agent: u32, port: PortIndex, first: usize) {
         let Some(plan) = self.agents[agent as usize].plan.clone() else { return };
-        let at = port.0 as usize;
         let has_details = plan.iter().skip(first).any(AttributePlan::is_detail);
-        self.detailed[at] |=
-            has_details && self.cache.needs_details(self.fabric.end(port), self.began);
+        self.detailed[port] |=
+            has_details && self.cache.needs_details(self.fabric.port_key(port), self.began);
         for (attribute, index) in plan.iter().zip(0..).skip(first) {
-            let is_due = self.detailed[at] || !attribute.is_detail();
-            if is_due && (self.reed_solomon[at] || !attribute.needs_reed_solomon()) {
+            let is_due = self.detailed[port] || !attribute.is_detail();
+            if is_due && (self.reed_solomon[port] || !attribute.needs_reed_solomon()) {
                 self.queue.push_back(CounterQuery::Attribute { agent, port, index });
             }
         }
@@ -221,15 +219,14 @@ impl<'a> CounterSweep<'a> {
                         plan.read(mad, reading);
                     }
                     Ok(mad) => {
-                        let reading = self.readings[port.0 as usize]
-                            .get_or_insert_with(|| Reading::empty(at));
+                        let reading = self.readings[port].get_or_insert_with(|| Reading::empty(at));
                         plan.read(mad, reading);
                         reading.at = at;
                     }
                     Err(failure) if plan.is_optional() && is_unsupported(failure) => {
                         self.cache.mark_unsupported(agent.end, plan.attribute);
                     }
-                    Err(_) => self.failed[port.0 as usize] = true,
+                    Err(_) => self.failed[port] = true,
                 }
                 Some(port)
             }
@@ -243,7 +240,7 @@ impl<'a> CounterSweep<'a> {
             // It responds, but not to this: then it has the mandatory counters.
             Err(failure) if is_unsupported(failure) => PmaCapabilities::default(),
             Err(_) => {
-                agent.ports.iter().for_each(|port| self.failed[port.0 as usize] = true);
+                agent.ports.iter().for_each(|port| self.failed[*port] = true);
                 return;
             }
         };
@@ -264,8 +261,7 @@ impl<'a> CounterSweep<'a> {
 
     fn handle_sampling(&mut self, index: u32, outcome: Outcome<'_>) {
         let agent = &self.agents[index as usize];
-        let has_response =
-            || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
+        let has_response = || agent.ports.iter().any(|port| self.readings[*port].is_some());
         let sampling = match outcome {
             Ok(mad) => Some(PortSamplesControl::decode(mad)),
             Err(failure) if is_unsupported(failure) => None,
@@ -294,10 +290,9 @@ impl<'a> CounterSweep<'a> {
             let fallback = plan.iter().find(|plan| plan.is_fallback);
             let details = || plan.iter().filter(|plan| plan.is_detail());
             for detail in details() {
-                let ports = agent.ports.iter().map(|port| port.0 as usize);
-                let queried = ports.filter(|&port| self.detailed[port]);
+                let queried = agent.ports.iter().filter(|port| self.detailed[**port]);
                 let readings: Vec<_> =
-                    queried.filter_map(|port| self.readings[port].as_ref()).collect();
+                    queried.filter_map(|port| self.readings[*port].as_ref()).collect();
                 let has = |reading: &&Reading<Raw>| {
                     detail.counters.iter().any(|(counter, _)| reading.get(*counter).is_some())
                 };
@@ -308,9 +303,9 @@ impl<'a> CounterSweep<'a> {
             }
             let details: Vec<_> = details().flat_map(|plan| &plan.counters).collect();
             for &port in &agent.ports {
-                let (index, end) = (port.0 as usize, self.fabric.end(port));
+                let end = self.fabric.port_key(port);
                 let classic = self.classic.get(&port);
-                let slot = &mut self.readings[index];
+                let slot = &mut self.readings[port];
                 if let Some(fallback) = fallback {
                     let mut reading = match (slot.take(), classic) {
                         (Some(reading), _) => reading,
@@ -321,7 +316,7 @@ impl<'a> CounterSweep<'a> {
                     *slot = Some(reading).filter(|reading| !reading.is_empty());
                 }
                 let Some(reading) = slot else { continue };
-                if !self.detailed[index] {
+                if !self.detailed[port] {
                     for (counter, _) in &details {
                         reading.not_due.insert(*counter);
                     }
@@ -332,12 +327,12 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    /// A tick of PortXmitWait is this + 1 symbol times; by node index.
-    pub fn ticks(&self) -> Vec<Option<u8>> {
-        let mut ticks = vec![None; self.fabric.nodes.len()];
+    /// A tick of PortXmitWait is this + 1 symbol times.
+    pub fn ticks(&self) -> NodeMap<Option<u8>> {
+        let mut ticks = NodeMap::filled(self.fabric.nodes.len(), None);
         for agent in &self.agents {
             if let (Some(&port), Some(tick)) = (agent.ports.first(), self.cache.tick(agent.end)) {
-                ticks[self.fabric.port(port).node.0 as usize].get_or_insert(tick);
+                ticks[self.fabric.port(port).node].get_or_insert(tick);
             }
         }
         ticks

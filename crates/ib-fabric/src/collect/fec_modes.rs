@@ -7,8 +7,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::snapshot::PortRead;
-use crate::topology::End;
-use crate::{Fabric, NodeIndex, PortIndex};
+use crate::{Fabric, NodeIndex, PortIndex, PortMap};
+use ib_mad::PortKey;
 use ib_mad::fec::{Fec, PortInfoExtended};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortState, PortStatus};
@@ -25,7 +25,7 @@ const MAX_PER_SWEEP: usize = 256;
 struct LinkConfig {
     width: Option<Width>,
     speed: Option<Speed>,
-    peer: Option<End>,
+    peer: Option<PortKey>,
 }
 
 impl LinkConfig {
@@ -35,7 +35,7 @@ impl LinkConfig {
         let status =
             here.status.filter(|status| status.link_up() && status.state == PortState::Active);
         let status = status.filter(|_| here.number != 0 && fabric.node_of(port).present())?;
-        let peer = here.connected_peer().map(|peer| fabric.end(peer));
+        let peer = here.connected_peer().map(|peer| fabric.port_key(peer));
         Some(LinkConfig { width: status.width, speed: status.speed, peer })
     }
 }
@@ -73,7 +73,7 @@ impl FecMode {
 #[derive(Debug, Default)]
 pub(super) struct FecModeCache {
     enabled: bool,
-    modes: HashMap<End, (LinkConfig, FecMode)>,
+    modes: HashMap<PortKey, (LinkConfig, FecMode)>,
     /// The port index at which the next sweep begins: behind the last queried one, so that ports without a
     /// response do not delay others.
     pub next_port: u32,
@@ -85,10 +85,10 @@ impl FecModeCache {
         FecModeCache { enabled, ..FecModeCache::default() }
     }
 
-    pub fn modes(&self, fabric: &Fabric) -> Vec<FecMode> {
+    pub fn modes(&self, fabric: &Fabric) -> PortMap<FecMode> {
         let known = |port| {
             let is_supported = self.is_supported(fabric, port);
-            let known = is_supported.then(|| self.modes.get(&fabric.end(port)))?;
+            let known = is_supported.then(|| self.modes.get(&fabric.port_key(port)))?;
             known.filter(|(link, _)| LinkConfig::new(fabric, port) == Some(*link))
         };
         let mode = |port| known(port).map_or(FecMode::Unknown, |(_, mode)| *mode);
@@ -99,7 +99,7 @@ impl FecModeCache {
     pub fn due(
         &self,
         fabric: &Fabric,
-        modes: &[FecMode],
+        modes: &PortMap<FecMode>,
         is_expected: impl Fn(NodeIndex) -> bool,
     ) -> VecDeque<PortIndex> {
         let count = fabric.ports.len() as u32;
@@ -107,7 +107,7 @@ impl FecModeCache {
         (begin..count)
             .chain(0..begin)
             .map(PortIndex)
-            .filter(|port| modes[port.0 as usize] == FecMode::Unknown)
+            .filter(|&port| modes[port] == FecMode::Unknown)
             .filter(|&port| self.is_supported(fabric, port) && fabric.lid_of(port).is_some())
             .filter(|&port| LinkConfig::new(fabric, port).is_some())
             .filter(|&port| is_expected(fabric.port(port).node))
@@ -124,19 +124,24 @@ impl FecModeCache {
     /// Stores the mode of a port that was queried.
     pub fn insert(&mut self, fabric: &Fabric, port: PortIndex, mode: FecMode) {
         if let Some(link) = LinkConfig::new(fabric, port).filter(|_| mode != FecMode::Unknown) {
-            self.modes.insert(fabric.end(port), (link, mode));
+            self.modes.insert(fabric.port_key(port), (link, mode));
         }
     }
 
     /// Forgets links that a sweep found changed, also in `modes`.
-    pub fn update(&mut self, fabric: &Fabric, statuses: &[PortRead], modes: &mut [FecMode]) {
+    pub fn update(
+        &mut self,
+        fabric: &Fabric,
+        statuses: &PortMap<PortRead>,
+        modes: &mut PortMap<FecMode>,
+    ) {
         for port in fabric.port_indexes() {
-            let mode = &mut modes[port.0 as usize];
+            let mode = &mut modes[port];
             let peer = || fabric.port(port).peer.map(|peer| peer.port);
             // Only one end of each link is queried for its state.
             let is_valid = |port| is_unchanged(fabric, statuses, port);
             if *mode != FecMode::Unknown && !(is_valid(port) && peer().is_none_or(is_valid)) {
-                self.modes.remove(&fabric.end(port));
+                self.modes.remove(&fabric.port_key(port));
                 *mode = FecMode::Unknown;
             }
         }
@@ -149,8 +154,8 @@ impl FecModeCache {
     }
 }
 
-fn is_unchanged(fabric: &Fabric, statuses: &[PortRead], port: PortIndex) -> bool {
-    match &statuses[port.0 as usize] {
+fn is_unchanged(fabric: &Fabric, statuses: &PortMap<PortRead>, port: PortIndex) -> bool {
+    match &statuses[port] {
         PortRead::NotQueried => true,
         PortRead::Unknown => false,
         PortRead::Ok(now) => {

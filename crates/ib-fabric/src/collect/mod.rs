@@ -15,10 +15,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use ib_mad::port_state::PortStatus;
-use ib_mad::{Mad, Moment, status};
 use ib_umad::RequestError;
 
-use crate::topology::End;
+use ib_mad::{Mad, Moment, PortKey, status};
 
 /// The response to a request, or why there is none.
 type Outcome<'a> = Result<&'a Mad, RequestError>;
@@ -35,10 +34,10 @@ fn is_unsupported(failure: RequestError) -> bool {
 
 /// Whether a port has its turn at `now`, if it last had one at `last`: once per interval, each port at another time of
 /// it, so that no run has all of them.
-fn take_turns(port: End, interval: Duration, last: Option<Moment>, now: Moment) -> bool {
+fn take_turns(port: PortKey, interval: Duration, last: Option<Moment>, now: Moment) -> bool {
     let interval = (interval.as_nanos() as u64).max(1);
     // Fibonacci hashing: adjacent GUIDs and ports get distant turns.
-    let mixed = (port.0.0 ^ u64::from(port.1) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (port.guid.0 ^ u64::from(port.number) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let turn = |at: Moment| at.0.saturating_add((mixed >> 1) % interval) / interval;
     last.is_none_or(|last| turn(last) != turn(now))
 }

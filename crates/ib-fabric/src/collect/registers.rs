@@ -20,7 +20,7 @@ use ib_mad::register::{
     RegisterQuery, Temperature, Temperatures, Troubleshooting, celsius,
 };
 use ib_mad::vendor::{self, GeneralInfo};
-use ib_mad::{Guid, Lid, Mad, Moment};
+use ib_mad::{Guid, Lid, Mad, Moment, PortKey};
 use ib_umad::client::SendConfig;
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
@@ -211,7 +211,7 @@ impl RegisterRun<'_> {
         let Item { guid, what, link_downs, .. } = item;
         let hardware = Arc::make_mut(self.hardware);
         if let Some(number) = what.and_then(RegisterQuery::port) {
-            let port = hardware.port_mut((guid, number));
+            let port = hardware.port_mut(PortKey::new(guid, number));
             match what {
                 Some(RegisterQuery::Module(_)) => port.module = Some(read(Module::decode(mad), at)),
                 Some(RegisterQuery::FecHistogram(_)) => {

@@ -28,7 +28,7 @@ use super::unresponsive::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
 use super::{Outcome, has_responded};
 use crate::snapshot::PortRead;
 use crate::topology::Presence;
-use crate::{Fabric, NodeIndex, PortIndex};
+use crate::{Fabric, NodeIndex, PortIndex, PortMap};
 
 /// After this number of unresponsive nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
@@ -52,14 +52,14 @@ pub struct StateSweep<'a> {
     hidden_unanswered: bool,
     fec_modes: &'a mut FecModeCache,
     keys: &'a MKeys,
-    modes: Vec<FecMode>,
+    modes: PortMap<FecMode>,
 }
 
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct StateResult {
-    pub statuses: Vec<PortRead>,
-    pub fec: Vec<Option<Fec>>,
+    pub statuses: PortMap<PortRead>,
+    pub fec: PortMap<Option<Fec>>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Some port changed since the discovery.
@@ -99,7 +99,7 @@ impl<'a> StateSweep<'a> {
         fabric: &'a Fabric,
         enabled: bool,
         fec_modes: &'a mut FecModeCache,
-        modes: Vec<FecMode>,
+        modes: PortMap<FecMode>,
         (keys, hidden): (&'a MKeys, &'a mut HiddenNodes),
     ) -> Self {
         let hidden = HiddenSweep::new(fabric, enabled, hidden);
@@ -117,7 +117,7 @@ impl<'a> StateSweep<'a> {
         } else {
             VecDeque::new()
         };
-        let statuses = vec![PortRead::NotQueried; fabric.ports.len()];
+        let statuses = PortMap::filled(fabric.ports.len(), PortRead::NotQueried);
         let mut sweep = StateSweep {
             fabric,
             hidden,
@@ -174,7 +174,7 @@ impl<'a> StateSweep<'a> {
         if attribute == PortInfoExtended::ID {
             let mode = FecMode::from_outcome(outcome);
             self.fec_modes.insert(self.fabric, port, mode);
-            self.modes[port.0 as usize] = mode;
+            self.modes[port] = mode;
             if has_responded {
                 self.due.on_response();
             }
@@ -234,14 +234,14 @@ impl<'a> StateSweep<'a> {
                 self.invalidate_peer(port, &status);
             }
         }
-        self.result.statuses[port.0 as usize] = PortRead::Ok(status);
+        self.result.statuses[port] = PortRead::Ok(status);
     }
 
     /// The other end changed, too: a switch is queried, and the state of a host without its link is unknown.
     fn invalidate_peer(&mut self, port: PortIndex, status: &PortStatus) {
         let fabric = self.fabric;
         let Some(peer) = fabric.port(port).connected_peer() else { return };
-        let read = &mut self.result.statuses[peer.0 as usize];
+        let read = &mut self.result.statuses[peer];
         if *read != PortRead::NotQueried {
             return;
         }

@@ -20,7 +20,7 @@ use super::state_sweep::{StateQuery, StateSweep};
 use super::{Outcome, has_responded, lids_of};
 use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
-use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
+use crate::{Fabric, NodeIndex, NodeMap, PortIndex, Snapshot};
 
 /// Whether a node responded to any of its requests; `None` if it was not queried.
 type Liveness = Option<bool>;
@@ -49,9 +49,9 @@ pub struct Sweep<'a> {
     sent: Vec<Sent>,
     /// Whether port states are queried by LID, to which switches of some fabrics do not respond.
     by_lid: bool,
-    liveness: Vec<Liveness>,
+    liveness: NodeMap<Liveness>,
     /// The same of performance management only.
-    pma_liveness: Vec<Liveness>,
+    pma_liveness: NodeMap<Liveness>,
     anchor: Anchor,
     ended: Moment,
 }
@@ -97,8 +97,8 @@ impl<'a> Sweep<'a> {
             managers: SmSweep::new(fabric, Arc::clone(keys)),
             sent: Vec::new(),
             by_lid: states,
-            liveness: vec![None; fabric.nodes.len()],
-            pma_liveness: vec![None; fabric.nodes.len()],
+            liveness: NodeMap::filled(fabric.nodes.len(), None),
+            pma_liveness: NodeMap::filled(fabric.nodes.len(), None),
             fabric,
             anchor,
             ended: anchor.moment,
@@ -137,10 +137,10 @@ impl<'a> Sweep<'a> {
         let mut liveness = self.liveness;
         for &node in &states.lid_mismatches {
             // Another node responded there.
-            liveness[node.0 as usize] = Some(false);
+            liveness[node] = Some(false);
             managers.retain(|manager| self.fabric.port(manager.port).node != node);
             for port in self.fabric.ports_of(node) {
-                counters.readings[port.0 as usize] = None;
+                counters.readings[port] = None;
             }
         }
         let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
@@ -204,7 +204,7 @@ impl QueryPlan for Sweep<'_> {
             Sent::Manager(port) => self.managers.on_outcome(port, outcome),
         };
         let Some(port) = port else { return };
-        let node = self.fabric.port(port).node.0 as usize;
+        let node = self.fabric.port(port).node;
         // One response outweighs any number of missing ones.
         let update = |known: &mut Liveness| *known = (*known).max(Some(has_responded));
         update(&mut self.liveness[node]);

@@ -9,12 +9,12 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::topology::{End, Presence};
+use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortState;
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Moment, PortKey};
 use ib_umad::RequestError;
 
 use super::discovery::DiscoveryResult;
@@ -28,8 +28,8 @@ const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 #[derive(Debug, Default)]
 pub struct UnresponsiveNeighbors {
     /// When each was last queried; the earliest moment if never.
-    queried: HashMap<End, Moment>,
-    current: HashSet<End>,
+    queried: HashMap<PortKey, Moment>,
+    current: HashSet<PortKey>,
     /// The part of [`MAX_BUDGET`] that is used up, at the moment of the last discovery.
     spent: u128,
     updated: Moment,
@@ -55,11 +55,11 @@ impl UnresponsiveNeighbors {
     }
 
     /// The neighbors that a discovery that begins now must skip, with up to `tries` requests to each.
-    pub fn select_skipped(&mut self, now: Moment, tries: u8) -> HashSet<End> {
+    pub fn select_skipped(&mut self, now: Moment, tries: u8) -> HashSet<PortKey> {
         self.spent = self.spent.saturating_sub(now.since(self.updated).as_millis());
         self.updated = now;
         let cost = MS_PER_SMP * u128::from(tries.max(1));
-        let mut known: Vec<End> = self.queried.keys().copied().collect();
+        let mut known: Vec<PortKey> = self.queried.keys().copied().collect();
         // Queried longest ago first.
         known.sort_unstable_by_key(|end| (self.queried[end], *end));
         let affordable = (MAX_BUDGET - self.spent) / cost;
@@ -71,12 +71,13 @@ impl UnresponsiveNeighbors {
     }
 
     /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
-    pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<End> {
-        let is_new = |end: &End| !self.queried.contains_key(end);
+    pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<PortKey> {
+        let is_new = |end: &PortKey| !self.queried.contains_key(end);
         let new = found.unanswered.iter().copied().filter(is_new).collect();
-        let mut queried: HashMap<End, Moment> =
+        let mut queried: HashMap<PortKey, Moment> =
             found.unanswered.iter().map(|end| (*end, now)).collect();
-        let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let linked: HashSet<PortKey> =
+            found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let (tried, recovered) = (self.current.len(), self.current.intersection(&linked).count());
         // If most of the queried ones respond again, all may: the next discovery queries them.
         if recovered == 0 || recovered * 2 < tried {
@@ -98,11 +99,11 @@ const FEW: usize = 3;
 fn is_widespread(found: &DiscoveryResult) -> bool {
     let silent = || found.unanswered.iter().chain(&found.skipped);
     let mut of_node: HashMap<Guid, (usize, usize)> = HashMap::new();
-    silent().for_each(|(node, _)| of_node.entry(*node).or_default().0 += 1);
-    for (node, _) in found.fabric.links.iter().flat_map(|(a, b)| [a, b]) {
-        of_node.entry(*node).or_default().1 += 1;
+    silent().for_each(|end| of_node.entry(end.guid).or_default().0 += 1);
+    for end in found.fabric.links.iter().flat_map(|(a, b)| [a, b]) {
+        of_node.entry(end.guid).or_default().1 += 1;
     }
-    let local = found.fabric.local_port.map(|(node, _)| node);
+    let local = found.fabric.local_port.map(|port| port.guid);
     let adapters = found.fabric.nodes.iter().map(|node| &node.identity);
     let responding =
         adapters.filter(|node| node.kind == NodeKind::Ca && Some(node.guid) != local).count();
@@ -179,7 +180,7 @@ enum LastQuery {
 #[derive(Debug, Default)]
 pub(super) struct HiddenNodes {
     sweep: u64,
-    last: HashMap<End, LastQuery>,
+    last: HashMap<PortKey, LastQuery>,
 }
 
 fn is_hidden(fabric: &Fabric, node: NodeIndex) -> bool {
@@ -189,7 +190,7 @@ fn is_hidden(fabric: &Fabric, node: NodeIndex) -> bool {
 impl HiddenNodes {
     /// Whether a node responded to its last query by LID.
     pub fn has_responded(&self, fabric: &Fabric, node: NodeIndex) -> bool {
-        let mut ends = fabric.ports_of(node).map(|port| fabric.end(port));
+        let mut ends = fabric.ports_of(node).map(|port| fabric.port_key(port));
         ends.any(|end| self.last.get(&end) == Some(&LastQuery::Response))
     }
 
@@ -204,8 +205,8 @@ impl HiddenNodes {
 
     /// Forgets nodes that are not hidden any more.
     pub fn retain_hidden(&mut self, fabric: &Fabric) {
-        self.last.retain(|(guid, _), _| {
-            fabric.node_by_guid(*guid).is_some_and(|node| is_hidden(fabric, node))
+        self.last.retain(|port, _| {
+            fabric.node_by_guid(port.guid).is_some_and(|node| is_hidden(fabric, node))
         });
     }
 }
@@ -229,7 +230,7 @@ impl<'a> HiddenSweep<'a> {
             let reached = fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
             ports.extend(reached.take(limit));
         }
-        let last = |port: PortIndex| nodes.last.get(&fabric.end(port)).copied();
+        let last = |port: PortIndex| nodes.last.get(&fabric.port_key(port)).copied();
         let (mut known, mut probes): (Vec<PortIndex>, Vec<PortIndex>) =
             ports.into_iter().partition(|&port| last(port) == Some(LastQuery::Response));
         let is_switch = |port: PortIndex| fabric.node_of(port).is_switch();
@@ -253,7 +254,7 @@ impl<'a> HiddenSweep<'a> {
     pub fn record(&mut self, port: PortIndex, has_answered: bool) {
         let HiddenNodes { sweep, last } = self.nodes;
         let now = if has_answered { LastQuery::Response } else { LastQuery::NoResponse(*sweep) };
-        let before = last.insert(self.fabric.end(port), now);
+        let before = last.insert(self.fabric.port_key(port), now);
         let was_known = before == Some(LastQuery::Response);
         let queue = if was_known { &mut self.known } else { &mut self.probes };
         if has_answered {
@@ -266,7 +267,7 @@ impl<'a> HiddenSweep<'a> {
     pub fn finish(self) -> HashSet<NodeIndex> {
         // Too many nodes stopped responding: the others probably did, too.
         for port in self.known.queue {
-            self.nodes.last.remove(&self.fabric.end(port));
+            self.nodes.last.remove(&self.fabric.port_key(port));
         }
         let hidden = self.fabric.node_indexes().filter(|&node| is_hidden(self.fabric, node));
         hidden.filter(|&node| self.nodes.has_responded(self.fabric, node)).collect()
@@ -281,7 +282,7 @@ mod tests {
     use crate::testing::found as node;
     use ib_mad::port_info::PortInfo;
 
-    fn found(unanswered: Vec<End>, skipped: Vec<End>) -> DiscoveryResult {
+    fn found(unanswered: Vec<PortKey>, skipped: Vec<PortKey>) -> DiscoveryResult {
         DiscoveryResult { unanswered, skipped, ..DiscoveryResult::default() }
     }
 
@@ -292,7 +293,9 @@ mod tests {
     #[test]
     fn unresponsive_neighbors_rotate_within_budget() {
         let mut unanswered = UnresponsiveNeighbors::default();
-        let ends = |count: u64| (0..count).map(|guid| (Guid(guid), 1)).collect::<Vec<End>>();
+        let ends = |count: u64| {
+            (0..count).map(|guid| PortKey::new(Guid(guid), 1)).collect::<Vec<PortKey>>()
+        };
         assert_eq!(unanswered.update(&found(ends(20), vec![]), at(0)).len(), 20, "all are new");
         assert!(unanswered.select_skipped(at(300), 3).is_empty(), "20 times 3 is the burst");
         assert!(unanswered.update(&found(ends(20), vec![]), at(300)).is_empty());
@@ -300,12 +303,12 @@ mod tests {
         // 500: the budget is for 20 each 5 minutes, and within an hour 240 of them had a turn.
         let mut unanswered = UnresponsiveNeighbors::default();
         unanswered.update(&found(ends(500), vec![]), at(0));
-        let mut turns: HashMap<End, u32> = HashMap::new();
+        let mut turns: HashMap<PortKey, u32> = HashMap::new();
         for discovery in 1..=12 {
             let now = at(discovery * 300);
             let skipped = unanswered.select_skipped(now, 3);
             assert_eq!(skipped.len(), 480);
-            let (skipped, queried): (Vec<End>, Vec<End>) =
+            let (skipped, queried): (Vec<PortKey>, Vec<PortKey>) =
                 ends(500).into_iter().partition(|end| skipped.contains(end));
             for end in &queried {
                 *turns.entry(*end).or_default() += 1;
@@ -323,14 +326,14 @@ mod tests {
     #[test]
     fn recovery_retries_all_unresponsive_neighbors() {
         let mut unanswered = UnresponsiveNeighbors::default();
-        let ends: Vec<End> = (0..500).map(|guid| (Guid(guid), 1)).collect();
+        let ends: Vec<PortKey> = (0..500).map(|guid| PortKey::new(Guid(guid), 1)).collect();
         unanswered.update(&found(ends.clone(), vec![]), at(0));
         let skipped = unanswered.select_skipped(at(300), 3);
-        let (skipped, queried): (Vec<End>, Vec<End>) =
+        let (skipped, queried): (Vec<PortKey>, Vec<PortKey>) =
             ends.into_iter().partition(|end| skipped.contains(end));
         let mut answered = found(vec![], skipped);
         answered.fabric.links =
-            queried.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
+            queried.iter().map(|end| (*end, PortKey::new(Guid(end.guid.0 + 1000), 1))).collect();
         unanswered.update(&answered, at(300));
         assert!(unanswered.select_skipped(at(315), 3).is_empty());
     }
@@ -338,16 +341,17 @@ mod tests {
     /// A switch with GUID 1 and hosts from 100 on, of which the first is our own; what of the switch's
     /// ports does not answer; our own M_KeyProtectBits.
     fn protected(hosts: u64, unanswered: u64, level: u8) -> DiscoveryResult {
-        let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
+        let silent = (1..=unanswered).map(|port| PortKey::new(Guid(1), 200 + port as u8)).collect();
         let mut found = found(silent, vec![]);
         let own =
             PortInfo { state: PortState::Active, m_key_protect: level, ..PortInfo::default() };
         found.local_port_info = Some(own);
-        found.fabric.local_port = Some((Guid(100), 1));
+        found.fabric.local_port = Some(PortKey::new(Guid(100), 1));
         found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
         if hosts > 1 {
             found.fabric.nodes.push(node(1, NodeKind::Switch, 64));
-            let port = |host: u64| ((Guid(1), host as u8), (Guid(100 + host), 1));
+            let port =
+                |host: u64| (PortKey::new(Guid(1), host as u8), PortKey::new(Guid(100 + host), 1));
             found.fabric.links = (0..hosts).map(port).collect();
         }
         found
@@ -375,7 +379,7 @@ mod tests {
         }
         // All neighbors of one switch, among many adapters elsewhere.
         let mut leaf = protected(24, 5, 2);
-        leaf.unanswered.iter_mut().for_each(|(node, _)| *node = Guid(2));
+        leaf.unanswered.iter_mut().for_each(|end| end.guid = Guid(2));
         assert_eq!(m_key_suspicion(&leaf, &none), Some(MKeySuspicion::ProtectBits(2)));
     }
 
@@ -397,7 +401,7 @@ mod tests {
     #[test]
     fn responsive_neighbor_is_forgotten() {
         let mut unanswered = UnresponsiveNeighbors::default();
-        let end = (Guid(1), 1);
+        let end = PortKey::new(Guid(1), 1);
         unanswered.update(&found(vec![end], vec![]), at(0));
         unanswered.update(&found(vec![], vec![]), at(15));
         assert_eq!(unanswered.count(), 0);

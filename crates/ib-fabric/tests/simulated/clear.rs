@@ -2,9 +2,9 @@
 
 use super::*;
 use ib_fabric::snapshot::Cleared;
-use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_mad::reading::Raw;
+use ib_mad::{PortKey, method};
 use ib_sim::scenario::Action;
 use ib_sim::transport::{SharedSimulation, lock};
 use ib_umad::{Received, SendError, TransportError};
@@ -90,7 +90,7 @@ impl MadTransport for RecordingTransport {
 /// A port by the name of its node and its number.
 pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
     let node = fabric.nodes.iter().find(|it| it.name == node).unwrap();
-    fabric.find((node.identity.guid, number)).unwrap()
+    fabric.find(PortKey::new(node.identity.guid, number)).unwrap()
 }
 
 fn cleared(

@@ -40,12 +40,12 @@ fn simulated_fabric_reports_fec_modes_and_ticks() {
     let snapshot = &swept.snapshot;
     for port in fabric.port_indexes() {
         let linked = fabric.port(port).peer.is_some();
-        let mode = snapshot.fec[port.0 as usize];
-        assert_eq!(mode, linked.then_some(Fec::ReedSolomon), "{:?}", fabric.end(port));
+        let mode = snapshot.fec[port];
+        assert_eq!(mode, linked.then_some(Fec::ReedSolomon), "{:?}", fabric.port_key(port));
         let read = snapshot.reading(port).and_then(|it| it.get(Counter::FecCorrectedBlocks));
         assert_eq!(read.is_some(), linked, "links of this speed have it");
     }
     for node in fabric.node_indexes() {
-        assert_eq!(snapshot.ticks[node.0 as usize], Some(7), "Quantum-2 and ConnectX-7 alike");
+        assert_eq!(snapshot.ticks[node], Some(7), "Quantum-2 and ConnectX-7 alike");
     }
 }

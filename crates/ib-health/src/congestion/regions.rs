@@ -7,8 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ib_fabric::Fabric;
-use ib_fabric::topology::End;
-use ib_mad::Moment;
+use ib_mad::{Moment, PortKey};
 
 use super::wait_graph::{Traversal, WaitGraph};
 use super::{GRACE, Level, Region};
@@ -68,7 +67,7 @@ pub(super) struct PastRegion {
 }
 
 /// The regions of earlier sweeps by root. What was not seen for [`GRACE`] is removed.
-pub(super) type RegionHistory = BTreeMap<End, PastRegion>;
+pub(super) type RegionHistory = BTreeMap<PortKey, PastRegion>;
 
 pub(super) fn remove_old(history: &mut RegionHistory, at: Moment) {
     history.retain(|_, past| Tick::from(at).seconds_since(past.seen) <= GRACE.as_secs_f32());
@@ -84,9 +83,9 @@ pub(super) fn update_history(
 ) {
     remove_old(history, at);
     for (region, members) in regions {
-        let root = fabric.end(region.root);
-        let began = |port: End| history.get(&port).map(|past| past.since);
-        let ends = members.iter().map(|member| fabric.end(graph.ports[*member as usize].port));
+        let root = fabric.port_key(region.root);
+        let began = |port: PortKey| history.get(&port).map(|past| past.since);
+        let ends = members.iter().map(|member| fabric.port_key(graph.ports[*member as usize].port));
         let began = began(root).or_else(|| ends.filter_map(began).min());
         region.since = began.unwrap_or(at);
         history.insert(root, PastRegion { since: region.since, seen: Tick::from(at) });

@@ -6,7 +6,7 @@
 //! traversal that has crossed a hub twice has seen all of it. The roots are where chains of waiting ports end.
 
 use ib_fabric::topology::Levels;
-use ib_fabric::{Fabric, NodeIndex, PortIndex};
+use ib_fabric::{Fabric, NodeIndex, NodeMap, PortIndex};
 
 use super::{FULL, RootCause};
 
@@ -76,11 +76,11 @@ impl WaitGraph {
             .filter_map(|port| Some(waiting_port(port, waiting(port)?, full(port))))
             .collect();
 
-        let mut is_hub = vec![false; fabric.nodes.len()];
+        let mut is_hub = NodeMap::filled(fabric.nodes.len(), false);
         for hub in ports.iter().filter_map(|port| port.ahead) {
-            is_hub[hub.0 as usize] = true;
+            is_hub[hub] = true;
         }
-        for hub in fabric.node_indexes().filter(|node| is_hub[node.0 as usize]) {
+        for hub in fabric.node_indexes().filter(|node| is_hub[*node]) {
             for port in fabric.ports_of(hub).filter(|port| fabric.port(*port).number != 0) {
                 if let Some(full) = full(port).filter(|_| waiting(port).is_none()) {
                     ports.push(waiting_port(port, 0.0, Some(full)));

@@ -122,7 +122,7 @@ impl Scenario {
             if self.full && nth == 1 {
                 reading.stuck.insert(Counter::LinkDowned);
             }
-            snapshot.readings[self.fabric.find(at).unwrap().0 as usize] = Some(reading);
+            snapshot.readings[self.fabric.find(at).unwrap()] = Some(reading);
         }
         let hardware = Arc::make_mut(&mut snapshot.hardware);
         for (module, at) in self.modules.into_iter().zip([end(1, 1), end(2, 1)]) {
@@ -132,7 +132,7 @@ impl Scenario {
         for (status, at) in [(self.near, end(1, 1)), (self.far, end(2, 1))] {
             if let Some(status) = status {
                 let port = self.fabric.find(at).unwrap();
-                snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
+                snapshot.statuses[port] = PortRead::Ok(status);
             }
         }
         if self.silent {
@@ -229,7 +229,7 @@ fn internal_link_has_no_verdict() {
         let mut link = Scenario::new();
         let mut fabric = (*link.fabric).clone();
         let port = fabric.find(end(1, 1)).unwrap();
-        fabric.ports[port.0 as usize].role = role;
+        fabric.ports[port].role = role;
         link.fabric = Arc::new(fabric);
         // It is lost for 10 minutes, with thousands of errors.
         link.sweeps(50);
@@ -679,7 +679,7 @@ fn traffic_is_a_rate_and_a_share_of_the_bandwidth() {
     // 25 GB/s for 15 s, in words: half of 4x NDR.
     link.sent = Some(25_000_000_000 * 15 / 4);
     let (snapshot, assessment) = link.evaluated();
-    let [near, far] = [end(1, 1), end(2, 1)].map(|at| snapshot.fabric.find(at).unwrap().0 as usize);
+    let [near, far] = [end(1, 1), end(2, 1)].map(|at| snapshot.fabric.find(at).unwrap());
     let tx = assessment.ports[far].tx.unwrap();
     assert!((tx.rate - 2.5e10).abs() < 1e6 && (tx.used - 0.5).abs() < 1e-3, "{tx:?}");
     // Neither a counter that was not read, nor a port without a known rate.

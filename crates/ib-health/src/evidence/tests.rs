@@ -41,7 +41,7 @@ fn replacement_tells_how_the_new_cable_is() {
 #[test]
 fn bit_errors_name_the_receiving_port() {
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
-        assessment.ports[leaf.0 as usize].bit_errors = over(432);
+        assessment.ports[leaf].bit_errors = over(432);
     });
     let ratio = over(432).ratio(BerWindow::Short).unwrap();
     assert_eq!(
@@ -54,13 +54,13 @@ fn bit_errors_name_the_receiving_port() {
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
         let mut errors = over(9_432);
         errors.decided_by.as_mut().unwrap().steady = 1_432;
-        assessment.ports[leaf.0 as usize].bit_errors = errors;
+        assessment.ports[leaf].bit_errors = errors;
     });
     assert!(text.ends_with(": 9,432 symbol errors in 12m (1,432 without bursts)"), "{text}");
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
         let before = Some(Duration::from_millis(2_400_700));
         let errors = BitErrors { level: BitErrorLevel::Raised, raised_before: before, ..over(720) };
-        assessment.ports[leaf.0 as usize].bit_errors = errors;
+        assessment.ports[leaf].bit_errors = errors;
     });
     assert!(
         text.ends_with("720 symbol errors in 12m; 40m ago it was above half of the limit"),
@@ -69,7 +69,7 @@ fn bit_errors_name_the_receiving_port() {
     // Too few to name a ratio.
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
         let errors = BitErrors { bits_per_second: 1e9, ..over(1) };
-        assessment.ports[leaf.0 as usize].bit_errors = errors;
+        assessment.ports[leaf].bit_errors = errors;
     });
     assert_eq!(text, "leaf port 1 receives 1 symbol error in 12m (limit: symbol BER 1e-12)");
 }
@@ -109,7 +109,7 @@ fn slower_link_names_its_reference() {
     let at_1x = |snapshot: &mut Snapshot, port: PortIndex| {
         let mut status = *snapshot.status(port).unwrap();
         status.width = Width::widest(1);
-        snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
+        snapshot.statuses[port] = PortRead::Ok(status);
     };
     let run = (Width::X4, Speed::Edr);
     for (reason, reference, says) in [
@@ -134,7 +134,7 @@ fn slower_link_names_its_reference() {
 fn down_disabled_and_unresponsive_links() {
     let down = |snapshot: &mut Snapshot, port: PortIndex, physical_state| {
         let status = *snapshot.status(port).unwrap();
-        snapshot.statuses[port.0 as usize] =
+        snapshot.statuses[port] =
             PortRead::Ok(PortStatus { state: PortState::Down, physical_state, ..status });
     };
     let lost = sentence(Reason::Down, |snapshot, assessment, leaf, host| {
@@ -155,7 +155,7 @@ fn down_disabled_and_unresponsive_links() {
     assert_eq!(off, "leaf port 1 is disabled");
     let unresponsive = sentence(Reason::Unresponsive, |snapshot, _, _, host| {
         let node = snapshot.fabric.port(host).node;
-        snapshot.silent[node.0 as usize] = true;
+        snapshot.silent[node] = true;
     });
     assert_eq!(unresponsive, "host-a does not respond");
 }
@@ -176,7 +176,7 @@ fn corrupted_packets_here_and_upstream() {
         let text = sentence(Reason::ReceiveErrors, |snapshot, assessment, leaf, _| {
             count(snapshot, leaf, Counter::RcvErrors, 100);
             count(snapshot, leaf, Counter::RcvLocalPhysicalErrors, local);
-            let found = &mut assessment.ports[leaf.0 as usize];
+            let found = &mut assessment.ports[leaf];
             found.counters = saturated(Counter::RcvLocalPhysicalErrors, full);
         });
         assert_eq!(text, says, "{local}");
@@ -195,13 +195,13 @@ fn corrupted_packets_here_and_upstream() {
 fn congestion_roots_and_victims() {
     let wait = Some(Wait { share: 0.25, tick_told: true });
     let root = sentence(Reason::Congested, |_, assessment, leaf, _| {
-        let leaf = &mut assessment.ports[leaf.0 as usize];
+        let leaf = &mut assessment.ports[leaf];
         (leaf.wait, leaf.role) = (wait, Some(Role::Root(RootCause::SlowReceiver)));
     });
     assert_eq!(root, "leaf port 1 waits 25% of the time: its receiver is slow");
     let victim = sentence(Reason::Victim, |snapshot, assessment, _, host| {
         let of = port(snapshot, 1, 2);
-        let host = &mut assessment.ports[host.0 as usize];
+        let host = &mut assessment.ports[host];
         (host.wait, host.role) = (wait, Some(Role::Victim { of }));
     });
     assert_eq!(victim, "host-a port 1 waits 25% of the time: leaf port 2 is congested");
@@ -211,7 +211,7 @@ fn congestion_roots_and_victims() {
 fn wait_that_is_not_known_is_said() {
     let root = |saturated: bool, held: Option<HeldWait>| {
         sentence(Reason::Congested, |_, assessment, leaf, _| {
-            let leaf = &mut assessment.ports[leaf.0 as usize];
+            let leaf = &mut assessment.ports[leaf];
             leaf.role = Some(Role::Root(RootCause::SlowReceiver));
             leaf.held_wait = held;
             leaf.counters.stuck.set(Counter::XmitWait, saturated);
@@ -233,7 +233,7 @@ fn wait_that_is_not_known_is_said() {
 #[test]
 fn clears_are_said_where_they_make_a_ratio_an_estimate() {
     let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
-        let leaf = &mut assessment.ports[leaf.0 as usize];
+        let leaf = &mut assessment.ports[leaf];
         leaf.bit_errors = over(432);
         leaf.cleared_every = Some(Duration::from_secs(6));
     });
@@ -268,7 +268,7 @@ fn inactive_discards_are_not_congestion_discards() {
             for &(counter, value) in counts {
                 count(snapshot, leaf, counter, value);
             }
-            let leaf = &mut assessment.ports[leaf.0 as usize];
+            let leaf = &mut assessment.ports[leaf];
             (leaf.wait, leaf.role) = (wait, Some(Role::Root(RootCause::Unknown)));
             if saturates {
                 leaf.counters = saturated(XmitInactiveDiscards, true);
@@ -281,12 +281,12 @@ fn inactive_discards_are_not_congestion_discards() {
 #[test]
 fn unknown_reasons_say_why() {
     let full = sentence(Reason::CounterSaturated, |_, assessment, _, host| {
-        assessment.ports[host.0 as usize].counters = saturated(Counter::SymbolErrors, true);
+        assessment.ports[host].counters = saturated(Counter::SymbolErrors, true);
     });
     assert_eq!(full, "symbol_errors at host-a port 1 is saturated");
     let stale = |reason| {
         sentence(reason, |snapshot, assessment, leaf, _| {
-            let found = &mut assessment.ports[leaf.0 as usize];
+            let found = &mut assessment.ports[leaf];
             found.counters = saturated(Counter::FecCorrectedSymbols, true);
             let at = snapshot.ended.before(Duration::from_secs(600));
             found.bit_errors.pre_fec = Some(PreFecBer {
@@ -308,7 +308,7 @@ fn unknown_reasons_say_why() {
         "leaf port 1 receives pre-FEC BER 2.0e-5 (limit 1e-5), measured 10m ago; the counter has been saturated since then"
     );
     let unmeasured = sentence(Reason::CounterSaturated, |_, assessment, leaf, _| {
-        let found = &mut assessment.ports[leaf.0 as usize];
+        let found = &mut assessment.ports[leaf];
         found.counters = saturated(Counter::FecCorrectedSymbols, true);
     });
     assert_eq!(
@@ -316,12 +316,12 @@ fn unknown_reasons_say_why() {
         "fec_corrected_symbols at leaf port 1 is saturated (pre-FEC BER unknown)"
     );
     let impossible = sentence(Reason::ImpossibleValue, |_, assessment, _, host| {
-        assessment.ports[host.0 as usize].counters.impossible.insert(Counter::RcvErrors);
+        assessment.ports[host].counters.impossible.insert(Counter::RcvErrors);
     });
     assert_eq!(impossible, "receive_errors at host-a port 1 shows an impossible value");
     let short = sentence(Reason::InsufficientData, |_, assessment, leaf, host| {
         for (port, seconds) in [(leaf, 75.0), (host, 90.0)] {
-            let errors = &mut assessment.ports[port.0 as usize].bit_errors;
+            let errors = &mut assessment.ports[port].bit_errors;
             (errors.limit, errors.bits_per_second) = (1e-14, 1e11);
             errors.windows[BerWindow::Long as usize].seconds = seconds;
         }

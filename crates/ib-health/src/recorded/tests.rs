@@ -10,13 +10,12 @@ use crate::{LimitTable, Reason, Verdict};
 use ib_fabric::Fabric;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
-use ib_fabric::topology::End;
-use ib_mad::Moment;
 use ib_mad::fec::Fec;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortStatus;
 use ib_mad::port_state::testing::up;
+use ib_mad::{Moment, PortKey};
 
 const SWEEP: Duration = Duration::from_secs(15);
 
@@ -38,7 +37,7 @@ fn pair() -> Arc<Fabric> {
     Arc::new(fabric(nodes, &[(end(1, 1), end(2, 1))], None))
 }
 
-fn host() -> End {
+fn host() -> PortKey {
     end(2, 1)
 }
 
@@ -64,7 +63,7 @@ impl Run {
         let anchor = Anchor { moment, wall: wall(sweep) };
         let mut snapshot = Snapshot::<Raw>::blank(Arc::clone(&self.fabric), anchor);
         for port in [end(1, 1), host()] {
-            let index = self.fabric.find(port).unwrap().0 as usize;
+            let index = self.fabric.find(port).unwrap();
             let speed = Some(counted.speed);
             snapshot.statuses[index] = PortRead::Ok(PortStatus { speed, ..up(1) });
             let mut reading = Reading::empty(moment);
@@ -82,7 +81,7 @@ impl Run {
 }
 
 fn errors_of_host(fabric: &Fabric, assessment: &Assessment) -> BitErrors {
-    assessment.ports[fabric.find(host()).unwrap().0 as usize].bit_errors
+    assessment.ports[fabric.find(host()).unwrap()].bit_errors
 }
 
 /// What a run of some sweeps from the first on recorded, when its counters showed these values.

@@ -5,8 +5,7 @@ use rusqlite::{Result, Row, params, params_from_iter};
 
 use crate::file::record_kind::guid_bits;
 use crate::model::Port;
-use ib_fabric::topology::End;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, PortKey, PortNumber};
 
 use super::{Sql, guid, marks};
 
@@ -88,9 +87,11 @@ impl Sql<'_> {
     }
 
     /// Some ports, as far as the file has them.
-    pub fn ports_at(self, ends: &[End]) -> Result<Vec<PortRow>> {
+    pub fn ports_at(self, ends: &[PortKey]) -> Result<Vec<PortRow>> {
         let which = format!(" WHERE (guid, number) IN (VALUES {})", marks(ends.len(), "(?, ?)"));
-        let of = |(guid, number): &End| [Value::from(guid_bits(*guid)), Value::from(*number)];
+        let of = |PortKey { guid, number }: &PortKey| {
+            [Value::from(guid_bits(*guid)), Value::from(*number)]
+        };
         if ends.is_empty() { Ok(Vec::new()) } else { self.ports(&which, ends.iter().flat_map(of)) }
     }
 

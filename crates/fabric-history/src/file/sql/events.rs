@@ -10,7 +10,7 @@ use crate::model::Event;
 use crate::source::{Cursor, EventFilter};
 use crate::time_of;
 use ib_fabric::topology::LinkId;
-use ib_mad::PortNumber;
+use ib_mad::{PortKey, PortNumber};
 
 use super::{Sql, guid, marks};
 
@@ -89,10 +89,10 @@ fn select_events(filter: &EventFilter, order: Order) -> (String, Vec<Value>) {
               OR (high_node.guid, high.number) IN (VALUES {ports})
               OR events.port IS NULL AND nodes.guid IN ({nodes}))"
         );
-        for (guid, number) in (0..3).flat_map(|_| &filter.ports) {
+        for PortKey { guid, number } in (0..3).flat_map(|_| &filter.ports) {
             values.extend([Value::from(guid_bits(*guid)), Value::from(*number)]);
         }
-        values.extend(filter.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
+        values.extend(filter.ports.iter().map(|port| Value::from(guid_bits(port.guid))));
     }
     sql += match order {
         Order::EarliestFirst(_) => " ORDER BY at, events.id",
@@ -103,7 +103,8 @@ fn select_events(filter: &EventFilter, order: Order) -> (String, Vec<Value>) {
 
 fn event(row: &Row<'_>) -> Result<Event> {
     let end = |column: usize| -> Result<_> {
-        Ok(guid(row, column)?.zip(row.get::<_, Option<PortNumber>>(column + 1)?))
+        let number: Option<PortNumber> = row.get(column + 1)?;
+        Ok(guid(row, column)?.zip(number).map(|(guid, number)| PortKey { guid, number }))
     };
     let detail: Option<String> = row.get(7)?;
     Ok(Event {
@@ -112,7 +113,7 @@ fn event(row: &Row<'_>) -> Result<Event> {
         kind: row.get(2)?,
         node: guid(row, 3)?,
         port: row.get(4)?,
-        link: end(8)?.zip(end(10)?).map(|(low, high)| LinkId(low, high)),
+        link: end(8)?.zip(end(10)?).map(|(low, high)| LinkId { low, high }),
         place: row.get(5)?,
         text: row.get(6)?,
         detail: detail.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
@@ -140,7 +141,7 @@ mod tests {
         for wanted in [
             EventFilter { kinds: vec![EventKind::Flap, EventKind::LinkUp], ..all.clone() },
             EventFilter { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
-            EventFilter { ports: vec![(Guid(1), 2)], ..all.clone() },
+            EventFilter { ports: vec![PortKey::new(Guid(1), 2)], ..all.clone() },
             all,
         ] {
             for order in

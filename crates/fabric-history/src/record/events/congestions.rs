@@ -55,7 +55,7 @@ impl EventDetector {
         for region in &sweep.assessment.regions {
             let discarded = discarded(sweep, region.root);
             let find = || Extent::find(region, snapshot, sweep.assessment);
-            let end = self.fabric.end(region.root);
+            let end = self.fabric.port_key(region.root);
             if let Some(open) = self.congestions.get_mut(&end) {
                 open.last_seen = at;
                 open.discarded = discarded.or(open.discarded);
@@ -114,7 +114,7 @@ impl OpenCongestion {
 impl Extent {
     fn find(region: &Region, snapshot: &Snapshot, assessment: &Assessment) -> Extent {
         let fabric = &snapshot.fabric;
-        let root = assessment.ports.get(region.root.0 as usize);
+        let root = assessment.ports.get(region.root);
         let cause = match root.and_then(|root| root.role) {
             Some(Role::Root(cause)) => cause,
             _ => RootCause::Unknown,
@@ -218,13 +218,13 @@ fn waited(found: &PortAssessment) -> f32 {
 }
 
 fn used(sweep: &Sweep, port: PortIndex) -> Option<f32> {
-    sweep.assessment.ports.get(port.0 as usize)?.tx.map(|tx| tx.used)
+    sweep.assessment.ports.get(port)?.tx.map(|tx| tx.used)
 }
 
 /// What a port has discarded so far, other than while it had no link. Not known once one of the counters is saturated.
 fn discarded(sweep: &Sweep, port: PortIndex) -> Option<u64> {
     let [all, inactive] = [Counter::XmitDiscards, Counter::XmitInactiveDiscards];
-    let stuck = sweep.assessment.ports.get(port.0 as usize)?.counters.stuck;
+    let stuck = sweep.assessment.ports.get(port)?.counters.stuck;
     let reading = sweep.snapshot.reading(port)?;
     let known = !stuck.contains(all) && !stuck.contains(inactive);
     Some(reading.get(all)?.saturating_sub(reading.get(inactive).unwrap_or(0))).filter(|_| known)

@@ -16,12 +16,12 @@ use crate::event::{About, EventKind, NewEvent};
 use crate::record::module_places::ModulePlaces;
 use fabric_observation::{Collector, Observation};
 use ib_fabric::change::FabricChange;
-use ib_fabric::topology::{End, Link, LinkId};
-use ib_fabric::{Fabric, Snapshot, change};
+use ib_fabric::topology::{Link, LinkId};
+use ib_fabric::{Fabric, NodeMap, PortMap, Snapshot, change};
 use ib_health::Assessment;
 use ib_health::congestion::GRACE;
 use ib_mad::ids::port_label;
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Moment, PortKey};
 
 use congestions::OpenCongestion;
 use ports::{LastLink, LastPort, RepeatedResets};
@@ -38,13 +38,12 @@ pub struct EventDetector {
     fabric_wide: FabricWide,
     /// By index among the assessment' links.
     links: Vec<(Link, LastLink)>,
-    /// Whether each node responded, by node index.
-    nodes: Vec<bool>,
-    /// By port index.
-    ports: Vec<LastPort>,
+    /// Whether each node responded.
+    nodes: NodeMap<bool>,
+    ports: PortMap<LastPort>,
     /// The start of the latest sweep: a port event publishes the same sweep again.
     last_sweep: Option<Moment>,
-    congestions: BTreeMap<End, OpenCongestion>,
+    congestions: BTreeMap<PortKey, OpenCongestion>,
     /// By node.
     resets: BTreeMap<Guid, RepeatedResets>,
     /// Where cables and modules were seen.
@@ -91,22 +90,21 @@ impl EventDetector {
     fn update_fabric(&mut self, sweep: &mut Sweep) {
         let (old, new) = (Arc::clone(&self.fabric), Arc::clone(&sweep.snapshot.fabric));
         let known: HashMap<LinkId, LastLink> = (self.links.drain(..))
-            .filter_map(|(link, last)| Some((old.link_id(link.0)?, last)))
+            .filter_map(|(link, last)| Some((old.link_id(link.low)?, last)))
             .collect();
         if self.has_begun {
             sweep.push_changes(&old, &new, |id| known.contains_key(&id));
         }
         self.links = (sweep.assessment.links.iter())
             .map(|found| {
-                let last = new.link_id(found.link.0).and_then(|id| known.get(&id).copied());
+                let last = new.link_id(found.link.low).and_then(|id| known.get(&id).copied());
                 (found.link, last.unwrap_or_else(|| LastLink::new(found, !self.has_begun)))
             })
             .collect();
         let old_ports = std::mem::take(&mut self.ports);
         self.ports = (new.port_indexes().zip(&sweep.assessment.ports))
             .map(|(port, found)| {
-                let index = old.find(new.end(port)).map(|port| port.0 as usize);
-                let last = index.and_then(|index| old_ports.get(index).copied());
+                let last = old.find(new.port_key(port)).and_then(|old| old_ports.get(old).copied());
                 last.unwrap_or_else(|| LastPort::new(&found.counters))
             })
             .collect();
@@ -114,7 +112,7 @@ impl EventDetector {
         for index in new.node_indexes() {
             let node = new.node(index);
             let guid = node.identity.guid;
-            let last = old.node_by_guid(guid).and_then(|old| old_nodes.get(old.0 as usize));
+            let last = old.node_by_guid(guid).and_then(|old| old_nodes.get(old));
             if last.is_none() && self.has_begun {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
                 let (about, text) = (About::Node(guid), format!("new {kind} discovered"));
@@ -194,7 +192,8 @@ impl Sweep<'_> {
                     self.push(EventKind::CableMoved, about, place, text, began);
                 }
                 FabricChange::LinkAppeared(a, b) => {
-                    let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
+                    let id =
+                        new.find(PortKey::new(a.guid, a.port)).and_then(|port| new.link_id(port));
                     if let Some(id) = id.filter(|id| !is_known(*id)) {
                         let [a, b] = [a, b].map(|end| port_label(&end.node, end.port));
                         let (about, place) = (About::Link(id), format!("{a} – {b}"));

@@ -84,9 +84,9 @@ impl LastLink {
 impl Sweep<'_> {
     pub(super) fn update_link(&mut self, last: &mut LastLink, found: &LinkAssessment) {
         let (snapshot, assessment) = (self.snapshot, self.assessment);
-        let Some(id) = snapshot.fabric.link_id(found.link.0) else { return };
+        let Some(id) = snapshot.fabric.link_id(found.link.low) else { return };
         let place = |link: Link| {
-            format!("{} – {}", port_label(snapshot, link.0), port_label(snapshot, link.1))
+            format!("{} – {}", port_label(snapshot, link.low), port_label(snapshot, link.high))
         };
         let mut push = |kind, text: String, at, detail| {
             let (at, about) = (snapshot.anchor.wall_of(at), About::Link(id));
@@ -124,7 +124,7 @@ impl Sweep<'_> {
                 push(kind, text, loss.at, detail);
             }
         }
-        let mut ends = [found.link.0, found.link.1].into_iter();
+        let mut ends = found.link.ports().into_iter();
         let rate = ends.find_map(|port| active_rate(snapshot, port));
         if let Some(now) = rate
             && let Some(was) = last.rate.replace(now).filter(|was| *was != now)
@@ -187,8 +187,8 @@ impl Sweep<'_> {
 impl Sweep<'_> {
     /// The cable or modules of a link, as its ports report them: what a technician takes along.
     fn modules(&self, link: Link) -> Value {
-        let modules = [link.0, link.1].into_iter().filter_map(|port| {
-            let end = self.snapshot.fabric.end(port);
+        let modules = link.ports().into_iter().filter_map(|port| {
+            let end = self.snapshot.fabric.port_key(port);
             let module = self.snapshot.hardware.port(end)?.plugged()?;
             let [part, serial] = [text(&module.part_number), text(&module.serial_number)];
             let is_known = !part.is_empty() || !serial.is_empty();
@@ -278,7 +278,7 @@ impl EventDetector {
         for ((port, last), found) in ports {
             let counting = &found.counters;
             if std::mem::replace(&mut last.resets, counting.resets) != counting.resets {
-                reset.entry(fabric.end(port).0).or_default().push(port);
+                reset.entry(fabric.port_key(port).guid).or_default().push(port);
             }
             if last.link_downs.is_none() {
                 last.link_downs = sweep.snapshot.link_downs(port);
@@ -287,7 +287,8 @@ impl EventDetector {
             let known = std::mem::replace(&mut last.saturated, saturated);
             for counter in saturated.without(known).iter() {
                 let text = format!("{} is saturated", counter.row().metric);
-                let (about, place) = (fabric.end(port).into(), port_label(sweep.snapshot, port));
+                let (about, place) =
+                    (fabric.port_key(port).into(), port_label(sweep.snapshot, port));
                 sweep.push(EventKind::CounterSaturated, about, place, text, ended);
             }
         }
@@ -312,7 +313,11 @@ impl EventDetector {
                 [] => continue,
                 [port] => {
                     let place = port_label(sweep.snapshot, port);
-                    (fabric.end(port).into(), place, "counters were cleared or reset".to_owned())
+                    (
+                        fabric.port_key(port).into(),
+                        place,
+                        "counters were cleared or reset".to_owned(),
+                    )
                 }
                 [first, ..] => {
                     let text = format!("counters of {} ports were cleared or reset", ports.len());

@@ -12,8 +12,8 @@ use crate::record::events::{EventDetector, Sweep};
 use crate::record::module_places::{self, Place, Serial, unix_seconds};
 use ib_fabric::PortIndex;
 use ib_fabric::hardware::PortHardware;
-use ib_fabric::topology::End;
 use ib_health::evidence::port_label;
+use ib_mad::PortKey;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
 
@@ -33,7 +33,7 @@ impl EventDetector {
                 continue;
             }
             let Some(index) = snapshot.fabric.find(end) else { continue };
-            update_link_down(sweep, index, port, &mut self.ports[index.0 as usize]);
+            update_link_down(sweep, index, port, &mut self.ports[index]);
             if is_cable_new {
                 self.update_cable(sweep, end, index, port);
             } else {
@@ -44,7 +44,13 @@ impl EventDetector {
         self.places.forget_former();
     }
 
-    fn update_cable(&mut self, sweep: &mut Sweep, end: End, index: PortIndex, port: &PortHardware) {
+    fn update_cable(
+        &mut self,
+        sweep: &mut Sweep,
+        end: PortKey,
+        index: PortIndex,
+        port: &PortHardware,
+    ) {
         let Some((module, read)) = port.plugged().zip(port.module.as_ref()) else { return };
         let Some(serial) = module_places::serial(&module.serial_number) else { return };
         let wall = sweep.snapshot.anchor.wall_of(read.at);
@@ -98,7 +104,7 @@ fn update_link_down(sweep: &mut Sweep, index: PortIndex, port: &PortHardware, la
     }
     *known = port.link_downs;
     if let Some(reason) = read.value.describe() {
-        let about = sweep.snapshot.fabric.end(index).into();
+        let about = sweep.snapshot.fabric.port_key(index).into();
         let place = port_label(sweep.snapshot, index);
         sweep.push(EventKind::LinkDownReason, about, place, reason, read.at);
     }
@@ -114,12 +120,12 @@ fn earlier(
     now: u32,
 ) -> Option<Earlier> {
     let (fabric, hardware) = (&sweep.snapshot.fabric, &sweep.snapshot.hardware);
-    let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
-    let reports_it = |of: End| {
+    let peer = fabric.port(port).peer.map(|peer| fabric.port_key(peer.port));
+    let reports_it = |of: PortKey| {
         let module = hardware.port(of).and_then(PortHardware::plugged);
         module.and_then(|module| module_places::serial(&module.serial_number)) == Some(serial)
     };
-    let still_has_it = |of: &End| {
+    let still_has_it = |of: &PortKey| {
         let is_up = fabric.find(*of).and_then(|it| sweep.snapshot.status(it));
         let reported = hardware.port(*of);
         // What was read before a link down may be gone.
@@ -132,14 +138,15 @@ fn earlier(
             && reports_it(*of)
     };
     // Also without a link: the ports of a module are read one after the other, and both were a moment ago.
-    let guid = fabric.end(port).0;
-    let is_twin =
-        |it: &Place| it.end.0 == guid && now.saturating_sub(it.until) < TWINS && reports_it(it.end);
+    let guid = fabric.port_key(port).guid;
+    let is_twin = |it: &Place| {
+        it.end.guid == guid && now.saturating_sub(it.until) < TWINS && reports_it(it.end)
+    };
     let is_elsewhere = |it: &&Place| Some(it.end) != peer && !still_has_it(&it.end) && !is_twin(it);
     let elsewhere = || places.iter().filter(is_elsewhere);
     let seen = |place: &Place| {
         let place_of = fabric.find(place.end).map(|port| port_label(sweep.snapshot, port))?;
-        let (guid, port) = place.end;
+        let PortKey { guid, number: port } = place.end;
         Some(SeenAt { place: place_of, guid, port })
     };
     let ports: Vec<SeenAt> = elsewhere().filter_map(seen).collect();

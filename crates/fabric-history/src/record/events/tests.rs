@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::*;
 use fabric_observation::{Collector, Mastership};
-use ib_fabric::PortIndex;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
+use ib_fabric::{NodeIndex, PortIndex, PortMap};
 use ib_health::assessment::Flow;
 use ib_health::congestion::{Level, Region, Role, RootCause};
 use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
@@ -51,7 +51,7 @@ impl Simulation {
             repeated_flaps: None,
         };
         let assessment = Assessment {
-            ports: vec![PortAssessment::default(); fabric.ports.len()],
+            ports: PortMap::filled(fabric.ports.len(), PortAssessment::default()),
             links: fabric.links().map(link).collect(),
             ..Assessment::default()
         };
@@ -137,9 +137,9 @@ fn link_down_is_one_event_despite_unknown_states() {
 fn link_down_has_the_states_of_both_ends() {
     let mut sim = Simulation::new();
     let link = sim.link().link;
-    for (port, number) in [(link.0, PortState::Down), (link.1, PortState::Init)] {
+    for (port, number) in [(link.low, PortState::Down), (link.high, PortState::Init)] {
         let status = PortStatus { state: number, ..up(1) };
-        sim.snapshot().statuses[port.0 as usize] = PortRead::Ok(status);
+        sim.snapshot().statuses[port] = PortRead::Ok(status);
     }
     sim.link().up = Some(false);
     let [event] = &sim.sweep()[..] else { panic!("one event") };
@@ -252,10 +252,10 @@ fn only_verdicts_from_watch_on_are_events() {
 fn rate_change_across_a_down_link_is_an_event() {
     let mut sim = Simulation::new();
     let ends = sim.link().link;
-    let was = *sim.snapshot().status(ends.0).unwrap();
+    let was = *sim.snapshot().status(ends.low).unwrap();
     let set = |sim: &mut Simulation, fresh: PortRead| {
-        for port in [ends.0, ends.1] {
-            sim.snapshot().statuses[port.0 as usize] = fresh;
+        for port in ends.ports() {
+            sim.snapshot().statuses[port] = fresh;
         }
     };
     set(&mut sim, PortRead::Unknown);
@@ -295,9 +295,9 @@ fn failed_sweep_reports_no_node_down() {
     sim.snapshot().silent.fill(false);
     sim.link().up = Some(true);
     assert_eq!(sim.sweep(), ["sweep_recovered: requests succeed again"]);
-    sim.snapshot().silent[2] = true;
+    sim.snapshot().silent[NodeIndex(2)] = true;
     assert_eq!(sim.sweep(), ["node_down: does not respond"]);
-    sim.snapshot().silent[2] = false;
+    sim.snapshot().silent[NodeIndex(2)] = false;
     assert_eq!(sim.sweep(), ["node_up: responds again"]);
 }
 
@@ -306,11 +306,11 @@ fn resets_of_one_node_are_one_event() {
     let mut sim = Simulation::new();
     // The switch has its ports in the first places.
     for place in 0..3 {
-        sim.observation.assessment.ports[place].counters.resets += 1;
+        sim.observation.assessment.ports[PortIndex(place)].counters.resets += 1;
     }
     assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports were cleared or reset"]);
     // That of another node.
-    sim.observation.assessment.ports[3].counters.resets += 1;
+    sim.observation.assessment.ports[PortIndex(3)].counters.resets += 1;
     assert_eq!(sim.sweep(), ["counter_reset: counters were cleared or reset"]);
     assert_eq!(sim.sweep(), NONE);
 }
@@ -325,7 +325,7 @@ fn repeated_resets_are_reported_once() {
         let quiet = (1..pause).flat_map(|_| sim.sweep()).collect::<Vec<_>>();
         assert_eq!(quiet, NONE);
         for place in 0..3 {
-            sim.observation.assessment.ports[place].counters.resets += 1;
+            sim.observation.assessment.ports[PortIndex(place)].counters.resets += 1;
         }
         sim.sweep()
     };
@@ -386,20 +386,20 @@ fn congestion_has_its_cause_its_victims_and_its_worst_values() {
     let fabric = Arc::make_mut(&mut sim.snapshot().fabric);
     for (node, host) in [(end(2, 1), "host-a"), (end(3, 1), "host-b")] {
         let node = fabric.port(fabric.find(node).unwrap()).node;
-        fabric.nodes[node.0 as usize].host = Some(host.into());
+        fabric.nodes[node].host = Some(host.into());
     }
     let set = |sim: &mut Simulation, ports: u32, share: f32, discards: u64| {
         let mut reading = Reading::empty(Moment(0));
         reading.set(Counter::XmitDiscards, 1_000_000 + discards);
-        sim.snapshot().readings[root.0 as usize] = Some(reading);
+        sim.snapshot().readings[root] = Some(reading);
         let assessment = &mut sim.observation.assessment;
         let level = Level::of(share);
         let region = Region { root, ports, roots: 1, share, level, since: Moment(0) };
         assessment.regions = vec![region];
-        let found = &mut assessment.ports[root.0 as usize];
+        let found = &mut assessment.ports[root];
         found.role = Some(Role::Root(RootCause::SlowReceiver));
         found.tx = Some(Flow { rate: 1e9, used: 0.25 });
-        assessment.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
+        assessment.ports[victim].role = Some(Role::Victim { of: root });
         sim.detect()
     };
     let [start] = &set(&mut sim, 2, 0.2, 0)[..] else { panic!("one event") };
@@ -456,7 +456,7 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
         let anchor = sim.snapshot().anchor;
         for port in sim.snapshot().fabric.clone().port_indexes() {
             let reading = Reading::empty(anchor.moment);
-            sim.snapshot().readings[port.0 as usize] = Some(reading);
+            sim.snapshot().readings[port] = Some(reading);
         }
         sim.detect()
     };
@@ -494,6 +494,6 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
     // Also if one of them has no link.
     let mut sim = Simulation::new();
     let port = sim.snapshot().fabric.find(end(1, 1)).unwrap();
-    sim.snapshot().statuses[port.0 as usize] = PortRead::Ok(PortStatus::default());
+    sim.snapshot().statuses[port] = PortRead::Ok(PortStatus::default());
     assert_eq!(set(&mut sim, &[(1, 1, b'D', 0), (1, 2, b'D', 0)]), [""; 0]);
 }

@@ -14,13 +14,12 @@ use crate::event::{About, EventKind, NewEvent, flap_text};
 use crate::record::events::{active_rate, rate_change};
 use crate::settings::HOST_FABRIC;
 use fabric_observation::host::{
-    HostObservation, HostPortEvents, HostPortTotals, PortEventCounts, PortKey,
+    EventKey, HostObservation, HostPortEvents, HostPortTotals, PortEventCounts,
 };
 use fabric_observation::{Collector, Observation};
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
 use ib_fabric::names::Naming;
 use ib_fabric::snapshot::PortRead;
-use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::outage::Downtime;
 use ib_health::{Assessment, PortAssessment, evidence};
@@ -28,7 +27,7 @@ use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_event::PortEventKind;
 use ib_mad::port_state::{PhysicalState, PortStatus, SpeedFields};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Moment, PortKey};
 use rdma_host::model::{Device, HostSnapshot, Port};
 
 /// Converts observations of a host to observations of a fabric.
@@ -36,9 +35,9 @@ use rdma_host::model::{Device, HostSnapshot, Port};
 pub(super) struct HostFabric {
     topology: HostTopology,
     /// Ports and devices as they were last known: the first state is the reference for later ones.
-    last: BTreeMap<PortKey, LastState>,
+    last: BTreeMap<EventKey, LastState>,
     /// The latest counter assessment of ports, including those of devices that are absent at the moment.
-    assessment: HashMap<End, PortAssessment>,
+    assessment: HashMap<PortKey, PortAssessment>,
 }
 
 impl HostFabric {
@@ -92,10 +91,9 @@ impl HostFabric {
         snapshot.statuses.fill(PortRead::Unknown);
         for RecordedDevice { id, device, totals } in devices {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
-            snapshot.silent[node.0 as usize] = !device.is_readable;
+            snapshot.silent[node] = !device.is_readable;
             for (port, totals) in device.ports.iter().zip(*totals) {
-                let Some(index) = fabric.find((*id, port.number)) else { continue };
-                let index = index.0 as usize;
+                let Some(index) = fabric.find(PortKey::new(*id, port.number)) else { continue };
                 snapshot.statuses[index] = status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !totals.reading.is_empty() {
                     snapshot.readings[index] = Some(totals.reading.clone());
@@ -111,12 +109,12 @@ impl HostFabric {
         self.assessment.retain(|end, _| fabric.find(*end).is_some());
         for RecordedDevice { id, device, totals } in devices {
             for (port, totals) in device.ports.iter().zip(*totals) {
-                let found = self.assessment.entry((*id, port.number)).or_default();
+                let found = self.assessment.entry(PortKey::new(*id, port.number)).or_default();
                 found.counters = totals.counters;
                 found.reset_offsets.clone_from(&totals.reset_offsets);
             }
         }
-        let of = |port| self.assessment.get(&fabric.end(port)).cloned().unwrap_or_default();
+        let of = |port| self.assessment.get(&fabric.port_key(port)).cloned().unwrap_or_default();
         Assessment { ports: fabric.port_indexes().map(of).collect(), ..Assessment::default() }
     }
 
@@ -134,7 +132,7 @@ impl HostFabric {
             if snapshot.fabric.node_by_guid(id).is_none() {
                 continue;
             }
-            let port = place.port.and_then(|number| snapshot.fabric.find((id, number)));
+            let port = place.port.and_then(|number| snapshot.fabric.find(PortKey::new(id, number)));
             let mut state = LastState {
                 up: now.is_active,
                 losses: now.losses,
@@ -146,7 +144,7 @@ impl HostFabric {
                 state.rate = state.rate.or(last.rate);
                 let (about, name) = match port {
                     Some(port) => {
-                        let end = snapshot.fabric.end(port);
+                        let end = snapshot.fabric.port_key(port);
                         (About::from(end), evidence::port_label(snapshot, port))
                     }
                     None => (About::Node(id), now.device.to_string()),

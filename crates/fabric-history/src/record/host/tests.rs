@@ -1,3 +1,4 @@
+use ib_fabric::PortIndex;
 use std::time::{Duration, SystemTime};
 
 use super::*;
@@ -214,16 +215,20 @@ fn totals_and_counter_findings_belong_to_their_ports() {
     let mut sim = Simulation::new();
     sim.port().reading.set(Counter::SymbolErrors, 7);
     let (seen, _) = sim.observe(&[]).unwrap();
-    let reading = |seen: &Observation| seen.snapshot.as_ref().unwrap().readings[0].clone();
+    let reading =
+        |seen: &Observation| seen.snapshot.as_ref().unwrap().readings[PortIndex(0)].clone();
     assert_eq!(reading(&seen).unwrap().get(Counter::SymbolErrors), Some(7));
     sim.seen.totals[0][0].counters.resets = 1;
     sim.seen.totals[0][0].reset_offsets = Some(Arc::new([5; _]));
     let (seen, _) = sim.devices.update(&sim.seen, &[]).unwrap();
-    assert_eq!((seen.assessment.ports[0].counters.resets, seen.fabric.as_str()), (1, "host"));
+    assert_eq!(
+        (seen.assessment.ports[PortIndex(0)].counters.resets, seen.fabric.as_str()),
+        (1, "host")
+    );
     // Of one that is gone it is what it was: that is no reset.
     sim.next.clear();
     let (seen, _) = sim.observe(&[]).unwrap();
-    let found = &seen.assessment.ports[0];
+    let found = &seen.assessment.ports[PortIndex(0)];
     assert_eq!((found.counters.resets, found.reset_offsets.as_ref().unwrap()[0]), (1, 5));
     assert_eq!(reading(&seen), None);
 }

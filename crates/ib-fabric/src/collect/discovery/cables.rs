@@ -8,17 +8,17 @@
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PhysicalState, PortStatus};
 use ib_mad::smp::NodeInfo;
-use ib_mad::{DirectedRoute, Guid, PortNumber};
 
 use super::Discovery;
 use super::request::DiscoveryRequest;
-use crate::topology::{DuplicateGuid, End};
+use crate::topology::DuplicateGuid;
+use ib_mad::{DirectedRoute, Guid, PortKey, PortNumber};
 
 /// A link: the request that left `near` on this route was answered by `far`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cable {
-    pub(super) near: End,
-    pub(super) far: End,
+    pub(super) near: PortKey,
+    pub(super) far: PortKey,
     pub(super) route: DirectedRoute,
 }
 
@@ -28,7 +28,7 @@ impl Cable {
             || (self.near, self.far) == (other.far, other.near)
     }
 
-    fn other_end(&self, end: End) -> End {
+    fn other_end(&self, end: PortKey) -> PortKey {
         if self.near == end { self.far } else { self.near }
     }
 }
@@ -36,7 +36,7 @@ impl Cable {
 /// A port with two links, or with one although it is down: a moved cable, or two nodes with one GUID.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CableConflict {
-    pub(super) end: End,
+    pub(super) end: PortKey,
     pub(super) old: Cable,
     new: Option<Cable>,
 }
@@ -71,12 +71,12 @@ impl Discovery {
     }
 
     /// Detects a node that was entered by a port without a link.
-    pub(super) fn check_entry_port(&mut self, end: End) {
-        let Some((&old, &node)) = self.linked.get(&end).zip(self.by_guid.get(&end.0)) else {
+    pub(super) fn check_entry_port(&mut self, end: PortKey) {
+        let Some((&old, &node)) = self.linked.get(&end).zip(self.by_guid.get(&end.guid)) else {
             return;
         };
         let draft = &self.nodes[node];
-        let status = draft.port(end.1).and_then(|port| port.status);
+        let status = draft.port(end.number).and_then(|port| port.status);
         if draft.is_switch() && status.is_some_and(|status| is_down(&status)) {
             self.recheck(CableConflict { end, old, new: None });
         }
@@ -94,8 +94,9 @@ impl Discovery {
         if !self.is_linked(&old) {
             return new.map_or((), |new| self.join(new));
         }
-        let is_confirmed = info.is_some_and(|info| (info.node_guid, info.local_port) == old.far);
-        let Some(&node) = self.by_guid.get(&end.0) else { return };
+        let is_confirmed =
+            info.is_some_and(|info| PortKey::new(info.node_guid, info.local_port) == old.far);
+        let Some(&node) = self.by_guid.get(&end.guid) else { return };
         let own_route = self.nodes[node].route;
         match new {
             None if is_confirmed => {
@@ -116,7 +117,7 @@ impl Discovery {
                     self.join(new);
                 }
                 let other = if is_new { old } else { new };
-                self.leave_out(end.0, Some(other.other_end(end)));
+                self.leave_out(end.guid, Some(other.other_end(end)));
             }
         }
     }
@@ -128,14 +129,16 @@ impl Discovery {
         info: &PortInfo,
     ) {
         let CableConflict { end, old, .. } = self.conflicts[index];
-        let Some(&node) = self.by_guid.get(&end.0).filter(|_| self.is_linked(&old)) else { return };
+        let Some(&node) = self.by_guid.get(&end.guid).filter(|_| self.is_linked(&old)) else {
+            return;
+        };
         let status = info.status(self.nodes[node].found.identity.speed_fields);
         if is_down(&status) {
             self.unlink(&old);
-            self.leave_out(end.0, Some(old.other_end(end)));
+            self.leave_out(end.guid, Some(old.other_end(end)));
         } else {
             // It came up meanwhile.
-            self.set_status(route, (node, end.1), status);
+            self.set_status(route, (node, end.number), status);
         }
     }
 
@@ -151,7 +154,7 @@ impl Discovery {
     }
 
     /// Leaves out a node whose GUID another has. Links to that GUID on other routes are checked.
-    pub(super) fn leave_out(&mut self, guid: Guid, behind: Option<End>) {
+    pub(super) fn leave_out(&mut self, guid: Guid, behind: Option<PortKey>) {
         let duplicate = DuplicateGuid { guid, behind };
         if self.result.fabric.duplicates.contains(&duplicate) {
             return;
@@ -164,8 +167,8 @@ impl Discovery {
             return;
         }
         let mut claimed: Vec<PortNumber> = (self.linked.iter())
-            .filter(|(end, cable)| **end == cable.far && end.0 == guid && cable.route != route)
-            .map(|((_, port), _)| *port)
+            .filter(|(end, cable)| **end == cable.far && end.guid == guid && cable.route != route)
+            .map(|(end, _)| end.number)
             .collect();
         claimed.sort_unstable();
         for port in claimed {

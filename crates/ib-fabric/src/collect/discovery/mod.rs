@@ -16,14 +16,13 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::port_state::{PortState, PortStatus, SpeedFields};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
-use ib_mad::{DirectedRoute, Guid, Moment, PortNumber, device};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;
 use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
-use crate::topology::End;
 use cables::{Cable, CableConflict, same_device};
+use ib_mad::{DirectedRoute, Guid, Moment, PortKey, PortNumber, device};
 use request::{DiscoveryRequest, Step};
 
 /// Maximum number of requests: the largest subnet, with 49,151 LIDs behind 64-port switches, takes
@@ -53,8 +52,8 @@ impl NodeDraft {
         self.found.identity.kind == NodeKind::Switch
     }
 
-    fn end(&self, port: PortNumber) -> End {
-        (self.found.identity.guid, port)
+    fn end(&self, port: PortNumber) -> PortKey {
+        PortKey::new(self.found.identity.guid, port)
     }
 
     fn port(&self, port: PortNumber) -> Option<&DiscoveredPort> {
@@ -74,13 +73,13 @@ pub struct Discovery {
     nodes: Vec<NodeDraft>,
     by_guid: HashMap<Guid, usize>,
     /// Ports with a link without a discovered neighbor.
-    without_neighbor: Vec<End>,
+    without_neighbor: Vec<PortKey>,
     /// The link of each port that has one.
-    linked: HashMap<End, Cable>,
+    linked: HashMap<PortKey, Cable>,
     conflicts: Vec<CableConflict>,
     keys: Arc<MKeys>,
     local_guid: Option<Guid>,
-    skipped: HashSet<End>,
+    skipped: HashSet<PortKey>,
     /// Number of neighbors other than switches that responded.
     hosts_found: usize,
     result: DiscoveryResult,
@@ -98,9 +97,9 @@ pub struct DiscoveryResult {
     /// Messages about the first of them; the same gap has the same message in each discovery.
     pub gaps: Vec<String>,
     /// Ports with a link whose neighbor was queried and did not respond.
-    pub unanswered: Vec<End>,
+    pub unanswered: Vec<PortKey>,
     /// Such ports whose neighbor was not queried this time.
-    pub skipped: Vec<End>,
+    pub skipped: Vec<PortKey>,
     /// PortInfo of the local port, if it responded: it helps to explain why others do not respond.
     pub local_port_info: Option<PortInfo>,
     /// Why the local node did not respond to NodeInfo; then nothing was found.
@@ -110,7 +109,7 @@ pub struct DiscoveryResult {
 impl Discovery {
     /// A discovery that begins at the local port. If the M_Keys differ, the key of the local port is found by
     /// its GUID. The neighbors of `skipped` ports are not queried, unless the port's link is not active.
-    pub fn new(keys: Arc<MKeys>, local_guid: Option<Guid>, skipped: HashSet<End>) -> Self {
+    pub fn new(keys: Arc<MKeys>, local_guid: Option<Guid>, skipped: HashSet<PortKey>) -> Self {
         let target = DiscoveryRequest::Node { from: None, verify: false };
         let steps = vec![Step { route: DirectedRoute::LOCAL, target }];
         Discovery { steps, limit: MAX_STEPS, keys, local_guid, skipped, ..Self::default() }
@@ -199,7 +198,7 @@ impl Discovery {
         if let Some((from, port)) = from {
             self.hosts_found += usize::from(!self.nodes[node].is_switch());
             let near = self.nodes[from].end(port);
-            let far = (info.node_guid, info.local_port);
+            let far = PortKey::new(info.node_guid, info.local_port);
             self.join(Cable { near, far, route });
         }
     }

@@ -2,12 +2,10 @@
 
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::{PortState, SpeedFields};
-use ib_mad::smp;
-use ib_mad::{DirectedRoute, Guid, PortNumber, Query};
 use ib_umad::RequestError;
 
 use super::{Discovery, DraftPort};
-use crate::topology::End;
+use ib_mad::{DirectedRoute, Guid, PortKey, PortNumber, Query, smp};
 
 /// Number of unresponsive neighbors in one discovery after which the others are deferred to later ones, if
 /// they outnumber the hosts that respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
@@ -44,7 +42,7 @@ impl Discovery {
         own.map_or(draft.info.port_guid, |found| found.guid)
     }
 
-    fn key_of(&self, (guid, port): End) -> MKey {
+    fn key_of(&self, PortKey { guid, number: port }: PortKey) -> MKey {
         let known = self.by_guid.get(&guid);
         known.map_or(self.keys.common, |node| self.keys.get(self.port_guid(*node, port)))
     }
@@ -76,14 +74,14 @@ impl Discovery {
             }
             DiscoveryRequest::RecheckPort { conflict } => {
                 let end = self.conflicts[conflict].end;
-                (smp::port_info(end.1), self.key_of(end))
+                (smp::port_info(end.number), self.key_of(end))
             }
         };
         query.with_m_key(key)
     }
 
     /// Skips the neighbor of a port in this discovery.
-    pub(super) fn skip(&mut self, end: End) {
+    pub(super) fn skip(&mut self, end: PortKey) {
         self.without_neighbor.push(end);
         self.result.skipped.push(end);
     }
@@ -110,7 +108,7 @@ impl Discovery {
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
                 tracing::debug!(
-                    node = %end.0, port, path = ?step.route, %failure,
+                    node = %end.guid, port, path = ?step.route, %failure,
                     "neighbor did not respond to NodeInfo"
                 );
                 self.without_neighbor.push(end);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ib_mad::port_state::PortState;
 use ib_mad::register::{RegisterQuery, Temperatures};
 use ib_mad::vendor::GeneralInfo;
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Moment, PortKey};
 
 use super::{Item, RegisterReader, m_key_of, take_turns};
 use crate::hardware::NodeHardware;
@@ -65,7 +65,7 @@ impl Due<'_> {
     }
 
     fn is_environment(&self, last: Option<Moment>) -> bool {
-        take_turns((self.guid, 0), self.reader.intervals.environment, last, self.now)
+        take_turns(PortKey::new(self.guid, 0), self.reader.intervals.environment, last, self.now)
     }
 
     fn push_switch(&mut self, agent: PortIndex, known: &NodeHardware, ports: usize) {
@@ -92,14 +92,15 @@ impl Due<'_> {
             }
         }
         let supplies = known.power_supplies.as_ref().map(|read| read.at);
-        if take_turns((self.guid, 0), self.reader.intervals.module, supplies, self.now) {
+        if take_turns(PortKey::new(self.guid, 0), self.reader.intervals.module, supplies, self.now)
+        {
             self.push(agent, Some(RegisterQuery::PowerSupplies));
         }
     }
 
     fn push_port(&mut self, port: PortIndex) {
         let (fabric, intervals) = (&self.snapshot.fabric, &self.reader.intervals);
-        let (end, number) = (fabric.end(port), fabric.port(port).number);
+        let (end, number) = (fabric.port_key(port), fabric.port(port).number);
         let known = self.reader.hardware.port(end);
         let downs = self.snapshot.link_downs(port);
         if downs.is_some_and(|downs| downs != known.map_or(0, |known| known.link_downs)) {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::collect::agent_cache::CounterSources;
-use crate::topology::End;
 use ib_health::totals::PortTotals;
 use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Counter, Guid, Moment};
+use ib_mad::{Counter, Guid, Moment, PortKey};
 
-const PORT: End = (Guid(7), 1);
+const PORT: PortKey = PortKey::new(Guid(7), 1);
 const DOWNED: Counter = Counter::LinkDowned;
 /// Between two sweeps.
 const SWEEP: Duration = Duration::from_secs(15);

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::topology::DuplicateGuid;
+use ib_mad::PortKey;
 use ib_mad::smp::NodeInfo;
 
 fn duplicate(guid: u64, behind: (u64, u8)) -> DuplicateGuid {
-    DuplicateGuid { guid: Guid(guid), behind: Some((Guid(behind.0), behind.1)) }
+    DuplicateGuid { guid: Guid(guid), behind: Some(PortKey::new(Guid(behind.0), behind.1)) }
 }
 
 /// Our host 1 at switch 2, where hosts 3 and 4 are at the ports 2 and 3.
@@ -23,7 +24,7 @@ fn duplicate_guid_of_two_hcas_is_reported_once() {
     assert_eq!(found.nodes.len(), 3);
     assert_eq!(found.links.len(), 2, "port 3 of the switch leads to a node that is not known");
     let fabric = assembled(&mut transport);
-    let port = |number| fabric.port(fabric.find((Guid(2), number)).unwrap());
+    let port = |number| fabric.port(fabric.find(PortKey::new(Guid(2), number)).unwrap());
     assert!(port(2).peer.is_some() && port(3).peer.is_none());
     assert!(port(3).status.unwrap().link_up());
     assert_eq!(fabric.duplicates[0].location(&fabric), "behind node 2 port 3");
@@ -79,10 +80,17 @@ fn switches_with_one_guid_are_not_merged() {
     assert_eq!(guids, [1, 2, 3, 5, 7], "what is behind the other switch is not known");
     let assembled = assembled(&mut transport);
     let peer = |port| {
-        let port = assembled.port(assembled.find((Guid(3), port)).unwrap());
-        port.peer.map(|peer| assembled.end(peer.port))
+        let port = assembled.port(assembled.find(PortKey::new(Guid(3), port)).unwrap());
+        port.peer.map(|peer| assembled.port_key(peer.port))
     };
-    assert_eq!([1, 2, 4].map(peer), [Some((Guid(2), 2)), Some((Guid(5), 1)), Some((Guid(7), 1))]);
+    assert_eq!(
+        [1, 2, 4].map(peer),
+        [
+            Some(PortKey::new(Guid(2), 2)),
+            Some(PortKey::new(Guid(5), 1)),
+            Some(PortKey::new(Guid(7), 1))
+        ]
+    );
 }
 
 #[test]
@@ -112,6 +120,10 @@ fn cable_moved_during_discovery_is_no_duplicate() {
     });
     let found = discovered(&mut transport).fabric;
     assert_eq!(found.duplicates, []);
-    assert!(found.links.contains(&((Guid(2), 3), (Guid(3), 1))), "{:?}", found.links);
+    assert!(
+        found.links.contains(&(PortKey::new(Guid(2), 3), PortKey::new(Guid(3), 1))),
+        "{:?}",
+        found.links
+    );
     assert_eq!(found.links.len(), 2);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::PortIndex;
+use ib_mad::PortKey;
 use ib_mad::fec::Fec;
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::pma::PortSamplesControl;
@@ -23,7 +24,7 @@ fn queried(transport: &ScriptedTransport, attribute: u16) -> usize {
 }
 
 fn port(fabric: &Fabric, guid: u64, number: u8) -> PortIndex {
-    fabric.find((Guid(guid), number)).unwrap()
+    fabric.find(PortKey::new(Guid(guid), number)).unwrap()
 }
 
 /// Number of ports with a known FEC mode, and of those with FEC counters.
@@ -45,7 +46,7 @@ fn fec_mode_is_queried_once_then_counters_each_sweep() {
         assert_eq!(queried(&transport, PortExtendedSpeedsCounters::ID), counters, "round {round}");
         assert_eq!((fec_counts(&swept), swept.failed_ports), ((6, counters), 0), "round {round}");
         let near = port(&fabric, 2, 3);
-        assert_eq!(swept.snapshot.fec[near.0 as usize], Some(Fec::ReedSolomon));
+        assert_eq!(swept.snapshot.fec[near], Some(Fec::ReedSolomon));
         let read = swept.snapshot.reading(near).unwrap().get(Counter::FecCorrectedSymbols);
         assert_eq!(read, (round > 0).then_some(103), "of the switch's port 3");
     }
@@ -93,7 +94,7 @@ fn changed_link_is_queried_for_fec_again() {
     let cable = transport.nodes[1].links.remove(&2).unwrap();
     let without = swept(&mut transport, &fabric, &mut agents);
     for end in [port(&fabric, 2, 2), port(&fabric, 3, 1)] {
-        assert_eq!(without.snapshot.fec[end.0 as usize], None);
+        assert_eq!(without.snapshot.fec[end], None);
     }
     assert_eq!(fec_counts(&without).0, 4);
 
@@ -102,8 +103,8 @@ fn changed_link_is_queried_for_fec_again() {
     transport.sent.clear();
     let back = swept(&mut transport, &fabric, &mut agents);
     assert_eq!(queried(&transport, PortInfoExtended::ID), 2, "both ends, and no other port");
-    assert_eq!(back.snapshot.fec[port(&fabric, 2, 2).0 as usize], Some(Fec::None));
-    assert_eq!(back.snapshot.fec[port(&fabric, 2, 3).0 as usize], Some(Fec::ReedSolomon));
+    assert_eq!(back.snapshot.fec[port(&fabric, 2, 2)], Some(Fec::None));
+    assert_eq!(back.snapshot.fec[port(&fabric, 2, 3)], Some(Fec::ReedSolomon));
 
     // Port 3's cable leads elsewhere now, and a discovery finds that.
     transport.nodes[1].links.remove(&3);
@@ -197,7 +198,7 @@ fn sampling_tick_is_queried_once_per_agent() {
         let swept = swept(&mut transport, &fabric, &mut agents);
         assert_eq!(queried(&transport, PortSamplesControl::ID), requests, "round {round}");
         // Agents without a response or without PortXmitWait have no tick; that is no failure.
-        assert_eq!(swept.snapshot.ticks, [None, Some(7), host, None], "round {round}");
+        assert_eq!(*swept.snapshot.ticks, [None, Some(7), host, None], "round {round}");
         assert_eq!(swept.failed_ports, 0);
     }
 }
@@ -219,7 +220,7 @@ fn unanswered_sampling_query_stops_after_three_sweeps() {
         let swept = swept(&mut transport, &fabric, &mut agents);
         assert_eq!(queried(&transport, PortSamplesControl::ID), requests, "one try each");
         assert!(!swept.snapshot.silent.contains(&true));
-        assert_eq!((swept.failed_ports, &swept.snapshot.ticks), (0, &vec![None; 4]));
+        assert_eq!((swept.failed_ports, &*swept.snapshot.ticks), (0, &[None; 4][..]));
     }
 }
 

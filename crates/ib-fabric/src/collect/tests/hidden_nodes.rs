@@ -1,5 +1,7 @@
 //! Nodes that a discovery could not reach: those behind a hung SMA, and those that refuse.
 
+use crate::NodeIndex;
+use ib_mad::PortKey;
 use std::collections::HashSet;
 
 use super::*;
@@ -32,7 +34,7 @@ fn link_down_behind_hung_leaf_is_seen_next_sweep() {
     let before = assembled(&mut transport);
     hang_the_leaf(&mut transport);
     let hidden = Arc::new(discover_again(&mut transport, &before));
-    let port = hidden.find((Guid(21), 2)).unwrap();
+    let port = hidden.find(PortKey::new(Guid(21), 2)).unwrap();
     assert_eq!(hidden.node_of(port).presence, Presence::Hidden);
     let mut agents = AgentCache::default();
     let state = |swept: &SweepResult| swept.snapshot.status(port).map(|status| status.state);
@@ -80,11 +82,11 @@ fn hidden_aggregation_nodes_stay_up() {
     let before = assembled(&mut transport);
     hang_the_leaf(&mut transport);
     let hidden = Arc::new(discover_again(&mut transport, &before));
-    assert_eq!(hidden.nodes[10].identity.kind, NodeKind::AggregationNode);
+    assert_eq!(hidden.nodes[NodeIndex(10)].identity.kind, NodeKind::AggregationNode);
     let mut agents = AgentCache::default();
     for sweep in 0..5 {
         let swept = swept(&mut transport, &hidden, &mut agents);
-        assert!(!swept.snapshot.silent[2..].contains(&true), "sweep {sweep}");
+        assert!(!(*swept.snapshot.silent)[2..].contains(&true), "sweep {sweep}");
     }
 }
 
@@ -117,7 +119,7 @@ fn refusing_hosts_get_under_one_smp_per_second() {
         if is_hidden {
             fabric = Arc::new(discover_again(&mut transport, &fabric));
         }
-        assert_eq!(fabric.nodes[41].presence == Presence::Hidden, is_hidden);
+        assert_eq!(fabric.nodes[NodeIndex(41)].presence == Presence::Hidden, is_hidden);
         let mut agents = AgentCache::new(FEC);
         transport.sent.clear();
         for _ in 0..20 {
@@ -158,7 +160,7 @@ fn discovery_defers_most_of_many_refusing_hosts() {
 fn neighbor_found_from_other_side_is_no_gap() {
     let kinds = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (SWITCH, 4)];
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1)), ((2, 2), (3, 2))];
-    let end = (Guid(2), 2);
+    let end = PortKey::new(Guid(2), 2);
     for rests in [false, true] {
         let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
         transport.reply = Box::new(|outgoing: &OutgoingMad| {

@@ -11,7 +11,7 @@ use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{DetailPolicy, OptionalCounters};
 use ib_mad::port_state::{PhysicalState, PortState};
-use ib_mad::{Counter, Guid, Lid, Moment};
+use ib_mad::{Counter, Guid, Lid, Moment, PortKey};
 use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::query::{QueryPlan, run};
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric, symbol_errors};
@@ -22,9 +22,9 @@ use super::agent_cache::AgentCache;
 use super::clear::CounterClearing;
 use super::discovery::Discovery;
 use super::sweep::{Sweep, SweepResult};
-use crate::Fabric;
 use crate::names::Naming;
 use crate::topology::Presence;
+use crate::{Fabric, NodeIndex};
 
 mod counter_sources;
 mod duplicates;
@@ -48,10 +48,11 @@ const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, f
 /// The links of a fabric in the terms of the script: ((node, port), (node, port)).
 fn cables(fabric: &Fabric) -> Vec<((usize, u8), (usize, u8))> {
     let named = |port| {
-        let (guid, number) = fabric.end(port);
+        let PortKey { guid, number } = fabric.port_key(port);
         (guid.0 as usize - 1, number)
     };
-    let mut cables: Vec<_> = fabric.links().map(|link| (named(link.0), named(link.1))).collect();
+    let mut cables: Vec<_> =
+        fabric.links().map(|link| (named(link.low), named(link.high))).collect();
     cables.sort_unstable();
     cables
 }
@@ -120,13 +121,13 @@ fn descriptions_are_sanitized_and_aggregation_nodes_recognized() {
     nodes[2].description = b"Mellanox Technologies Aggregation Node".to_vec();
     let mut transport = ScriptedTransport::new(nodes);
     let fabric = assembled(&mut transport);
-    assert_eq!(fabric.nodes[0].name, "x".repeat(64));
-    assert_eq!(fabric.nodes[1].name, "bad\u{fffd}\u{fffd}\"name");
-    assert_eq!(fabric.nodes[2].identity.kind, NodeKind::AggregationNode);
+    assert_eq!(fabric.nodes[NodeIndex(0)].name, "x".repeat(64));
+    assert_eq!(fabric.nodes[NodeIndex(1)].name, "bad\u{fffd}\u{fffd}\"name");
+    assert_eq!(fabric.nodes[NodeIndex(2)].identity.kind, NodeKind::AggregationNode);
 
     // Its counters are not read, and that is no failure.
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 3]));
+    assert_eq!((swept.failed_ports, &*swept.snapshot.silent), (0, &[false; 3][..]));
     assert_eq!(swept.snapshot.readings.iter().flatten().count(), 1 + 4);
 }
 
@@ -212,9 +213,9 @@ fn class_port_info_is_queried_once_per_agent() {
                 "LID {lid}, round {round}"
             );
         }
-        for (port, index) in fabric.port_indexes().map(|port| (port, port.0 as usize)) {
-            let (guid, number) = fabric.end(port);
-            let read = swept.snapshot.readings[index]
+        for port in fabric.port_indexes() {
+            let PortKey { guid, number } = fabric.port_key(port);
+            let read = swept.snapshot.readings[port]
                 .as_ref()
                 .and_then(|reading| reading.get(Counter::SymbolErrors));
             let expected = fabric
@@ -253,7 +254,7 @@ fn refused_classic_counters_are_not_queried_again() {
         }
     });
     let mut agents = AgentCache::default();
-    let host = fabric.find((Guid(3), 1)).unwrap();
+    let host = fabric.find(PortKey::new(Guid(3), 1)).unwrap();
     for expected in [
         &[1, Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16, TICK][..],
         &[Attribute::PortCountersExtended as u16],
@@ -301,7 +302,7 @@ fn silent_node_loses_only_its_own_samples() {
         );
     let before = transport.now();
     let swept = swept(&mut transport, &fabric, &mut agents);
-    assert_eq!(swept.snapshot.silent, [false, false, false, true, false]);
+    assert_eq!(*swept.snapshot.silent, [false, false, false, true, false]);
     assert_eq!((swept.failed_ports, swept.snapshot.readings.iter().flatten().count()), (1, 11));
     let node = fabric.node_by_guid(Guid(4)).unwrap();
     assert!(!swept.snapshot.is_up(node));
@@ -334,7 +335,7 @@ fn pulled_cable_is_a_change_idle_fabric_is_not() {
     transport.nodes[2].links.remove(&1);
     let after = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(after.changed);
-    let port = fabric.find((Guid(2), 2)).unwrap();
+    let port = fabric.find(PortKey::new(Guid(2), 2)).unwrap();
     assert_eq!(after.snapshot.status(port).unwrap().state, PortState::Down);
 
     let again = Arc::new(Fabric::assemble(
@@ -478,7 +479,10 @@ fn both_ends_of_pulled_cable_go_down_in_one_sweep() {
     transport.nodes[2].links.remove(&2);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     let state = |guid, port| {
-        swept.snapshot.status(fabric.find((Guid(guid), port)).unwrap()).map(|status| status.state)
+        swept
+            .snapshot
+            .status(fabric.find(PortKey::new(Guid(guid), port)).unwrap())
+            .map(|status| status.state)
     };
     assert_eq!((state(2, 2), state(3, 2)), (Some(PortState::Down), Some(PortState::Down)));
     // The host cannot be queried any more; only the scripted one responds by LID.
@@ -493,7 +497,7 @@ fn polling_port_is_no_change() {
     transport.polling = PhysicalState::Training; // as a port does with half a cable in it
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(!swept.changed);
-    let port = fabric.find((Guid(2), 8)).unwrap();
+    let port = fabric.find(PortKey::new(Guid(2), 8)).unwrap();
     assert_eq!(swept.snapshot.status(port).unwrap().physical_state, PhysicalState::Training);
 }
 
@@ -529,7 +533,7 @@ fn failed_class_port_info_is_retried_next_sweep() {
 #[test]
 fn aggregation_node_kind_survives_lost_description() {
     let built = fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &[((0, 1), (1, 1)), ((1, 4), (2, 1))]);
-    let kind = |fabric: &Fabric| fabric.nodes[2].identity.kind;
+    let kind = |fabric: &Fabric| fabric.nodes[NodeIndex(2)].identity.kind;
     let lost = |outgoing: &OutgoingMad| match outgoing.mad.attribute() {
         0x10 => Reply::Lost,
         _ => Reply::Answered(ROUND_TRIP),
@@ -648,7 +652,7 @@ proptest! {
             let again = discover_again(&mut transport, &fabric);
             let _ = crate::change::diff(&fabric, &again);
             prop_assert_eq!(swept.snapshot.readings.len(), fabric.ports.len());
-            prop_assert!(fabric.links().all(|link| fabric.link_id(link.0).is_some()));
+            prop_assert!(fabric.links().all(|link| fabric.link_id(link.low).is_some()));
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::Snapshot;
 use crate::collect::registers::{RegisterIntervals, RegisterReader};
-use crate::testing;
+use crate::{Snapshot, testing};
 use ib_mad::register::{Module, PhysicalStatistics, RegisterQuery, Temperature};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::vendor::status::{BAD_PARAMETER, UNSUPPORTED_REGISTER};
@@ -219,7 +218,7 @@ fn module_is_read_again_after_a_link_down() {
     };
     assert!(!asked(&read(&mut reader, &snapshot, 3_000, all)));
     // A sweep that read no counters says nothing.
-    let index = snapshot.fabric.find(testing::end(2, 1)).unwrap().0 as usize;
+    let index = snapshot.fabric.find(testing::end(2, 1)).unwrap();
     snapshot.readings[index] = None;
     assert!(!asked(&read(&mut reader, &snapshot, 3_001, all)));
     let mut reading = ib_mad::reading::Reading::empty(Moment(0));

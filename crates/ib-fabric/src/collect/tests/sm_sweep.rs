@@ -1,11 +1,12 @@
 //! Subnet managers: which ports are queried, and the effect of responses and time-outs.
 
 use super::*;
+use crate::PortIndex;
 use crate::collect::sweep::SmSweep;
 use crate::snapshot::SubnetManager;
 use crate::testing::{end, fabric as assembled_of, found};
-use ib_mad::method;
 use ib_mad::smp::{SmInfo, SmState};
+use ib_mad::{PortKey, method};
 use ib_umad::{Address, QueuePair};
 
 /// The local host, which has the SM LID, a switch, and two hosts with the LIDs 3 and 4.
@@ -37,7 +38,7 @@ type ManagerRow = (u64, u8, u8, u8, u32);
 fn managers(swept: &SweepResult) -> Option<Vec<ManagerRow>> {
     let fabric = &swept.snapshot.fabric;
     let row = |manager: &SubnetManager| {
-        let (guid, port) = fabric.end(manager.port);
+        let PortKey { guid, number: port } = fabric.port_key(manager.port);
         (guid.0, port, manager.state as u8, manager.priority, manager.act_count)
     };
     swept.snapshot.managers.as_ref().map(|managers| managers.iter().map(row).collect())
@@ -56,7 +57,7 @@ fn each_announced_sm_is_queried_once() {
     let others =
         [(2, 0, SmState::Standby as u8, 14, 7), (4, 1, SmState::Discovering as u8, 15, u32::MAX)];
     assert_eq!(managers(&swept).unwrap(), [MASTER, others[0], others[1]]);
-    assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]));
+    assert_eq!((swept.failed_ports, &*swept.snapshot.silent), (0, &[false; 4][..]));
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn stopped_sm_is_absent_without_failure() {
             (vec![1, 3], Some(vec![MASTER])),
             "{name}"
         );
-        assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]), "{name}");
+        assert_eq!((swept.failed_ports, &*swept.snapshot.silent), (0, &[false; 4][..]), "{name}");
         assert_eq!(swept.snapshot.readings.iter().flatten().count(), 7, "{name}");
     }
 }
@@ -168,11 +169,15 @@ fn sm_sweep_selects_ports() {
     type Change = fn(&mut Fabric);
     let cases: [(&str, Change, &[u16]); 9] = [
         ("no port has the SM LID", |_| {}, &[]),
-        ("one port has it", |it| it.ports[4].status.as_mut().unwrap().lid = Lid(1), &[1]),
+        (
+            "one port has it",
+            |it| it.ports[PortIndex(4)].status.as_mut().unwrap().lid = Lid(1),
+            &[1],
+        ),
         (
             "a switch has and announces it",
             |it| {
-                let port0 = it.ports[0].status.as_mut().unwrap();
+                let port0 = it.ports[PortIndex(0)].status.as_mut().unwrap();
                 (port0.lid, port0.is_sm) = (Lid(1), true);
             },
             &[1],
@@ -180,7 +185,7 @@ fn sm_sweep_selects_ports() {
         (
             "other ports of a switch announce it",
             |it| {
-                it.ports[1].status.as_mut().unwrap().is_sm = true;
+                it.ports[PortIndex(1)].status.as_mut().unwrap().is_sm = true;
             },
             &[],
         ),
@@ -188,7 +193,7 @@ fn sm_sweep_selects_ports() {
             "one of several LIDs of a port",
             |it| {
                 it.ports.iter_mut().for_each(|port| port.status.as_mut().unwrap().sm_lid = Lid(23));
-                let status = it.ports[4].status.as_mut().unwrap();
+                let status = it.ports[PortIndex(4)].status.as_mut().unwrap();
                 (status.lid, status.lmc) = (Lid(20), 2);
             },
             &[20],
@@ -197,7 +202,7 @@ fn sm_sweep_selects_ports() {
             "maximum LMC",
             |it| {
                 it.ports.iter_mut().for_each(|port| port.status.as_mut().unwrap().lmc = u8::MAX);
-                it.ports[0].status.as_mut().unwrap().lid = Lid(0xbfff);
+                it.ports[PortIndex(0)].status.as_mut().unwrap().lid = Lid(0xbfff);
             },
             &[],
         ),
@@ -214,9 +219,9 @@ fn sm_sweep_selects_ports() {
         (
             "absent",
             |it| {
-                it.ports[4].status.as_mut().unwrap().lid = Lid(1);
-                let node = it.ports[4].node;
-                it.nodes[node.0 as usize].presence = Presence::Absent;
+                it.ports[PortIndex(4)].status.as_mut().unwrap().lid = Lid(1);
+                let node = it.ports[PortIndex(4)].node;
+                it.nodes[node].presence = Presence::Absent;
             },
             &[],
         ),
@@ -224,7 +229,7 @@ fn sm_sweep_selects_ports() {
             "no local port",
             |it| {
                 it.local_port = None;
-                it.ports[4].status.as_mut().unwrap().lid = Lid(1);
+                it.ports[PortIndex(4)].status.as_mut().unwrap().lid = Lid(1);
             },
             &[],
         ),
@@ -273,7 +278,7 @@ fn local_port_is_discovery_origin() {
         let mut transport = small();
         transport.local_port = home;
         let fabric = assembled(&mut transport);
-        assert_eq!(fabric.local_port.map(|port| fabric.end(port)), Some(is));
+        assert_eq!(fabric.local_port.map(|port| fabric.port_key(port)), Some(is));
         transport.nodes[0].manager = None;
         let managers = managers(&swept(&mut transport, &fabric, &mut AgentCache::default()));
         assert_eq!((queried(&transport), managers), (vec![1], Some(vec![])));

@@ -8,10 +8,9 @@ mod trees;
 use std::collections::BTreeMap;
 
 use ib_fabric::testing::{end, fabric, found};
-use ib_fabric::topology::End;
-use ib_fabric::{Fabric, PortIndex};
-use ib_mad::Moment;
+use ib_fabric::{Fabric, PortIndex, PortMap};
 use ib_mad::node::NodeKind;
+use ib_mad::{Moment, PortKey};
 
 use super::*;
 
@@ -20,7 +19,7 @@ const SWITCHES: u64 = 1000;
 const ROUTERS: u64 = 2000;
 
 /// `s3:4` is port 4 of switch 3; `h` is a host, `r` a router.
-fn parse_end(text: &str) -> End {
+fn parse_end(text: &str) -> PortKey {
     let (node, port) = text.split_once(':').unwrap();
     let number: u64 = node[1..].parse().unwrap();
     let base = match &node[..1] {
@@ -33,7 +32,7 @@ fn parse_end(text: &str) -> End {
 }
 
 fn name(fabric: &Fabric, port: PortIndex) -> String {
-    let (guid, number) = fabric.end(port);
+    let PortKey { guid, number } = fabric.port_key(port);
     match guid.0 {
         guid if guid >= ROUTERS => format!("r{}:{number}", guid - ROUTERS),
         guid if guid >= SWITCHES => format!("s{}:{number}", guid - SWITCHES),
@@ -51,14 +50,14 @@ fn role_of(found: &CongestionReport, port: PortIndex) -> Option<Role> {
 #[derive(Debug)]
 struct Bench {
     fabric: Fabric,
-    waits: Vec<Option<f32>>,
-    used: Vec<Option<f32>>,
+    waits: PortMap<Option<f32>>,
+    used: PortMap<Option<f32>>,
 }
 
 impl Bench {
     /// `cables` as `h1:1-s1:1`, separated by blanks; a `~` for the `-` is one that was pulled.
     fn new(cables: &str) -> Bench {
-        let cables: Vec<(End, End, bool)> = cables
+        let cables: Vec<(PortKey, PortKey, bool)> = cables
             .split_whitespace()
             .map(|cable| {
                 let (a, b) = cable.split_once(['-', '~']).unwrap();
@@ -69,9 +68,9 @@ impl Bench {
     }
 
     /// Cables by their ends, and whether they are connected.
-    fn of(cables: &[(End, End, bool)]) -> Bench {
+    fn of(cables: &[(PortKey, PortKey, bool)]) -> Bench {
         let mut ports: BTreeMap<u64, u8> = BTreeMap::new();
-        for (guid, number) in cables.iter().flat_map(|(a, b, _)| [a, b]) {
+        for PortKey { guid, number } in cables.iter().flat_map(|(a, b, _)| [a, b]) {
             let most = ports.entry(guid.0).or_default();
             *most = (*most).max(*number);
         }
@@ -83,16 +82,16 @@ impl Bench {
             };
             found(*guid, kind, *ports)
         });
-        let links: Vec<(End, End)> = cables.iter().map(|(a, b, _)| (*a, *b)).collect();
+        let links: Vec<(PortKey, PortKey)> = cables.iter().map(|(a, b, _)| (*a, *b)).collect();
         let mut fabric = fabric(nodes.collect(), &links, None);
         for (a, b, connected) in cables {
             for end in [a, b] {
                 let port = fabric.find(*end).unwrap();
-                fabric.ports[port.0 as usize].peer.as_mut().unwrap().connected = *connected;
+                fabric.ports[port].peer.as_mut().unwrap().connected = *connected;
             }
         }
         let ports = fabric.ports.len();
-        Bench { fabric, waits: vec![None; ports], used: vec![None; ports] }
+        Bench { fabric, waits: PortMap::filled(ports, None), used: PortMap::filled(ports, None) }
     }
 
     fn find(&self, text: &str) -> PortIndex {
@@ -100,18 +99,18 @@ impl Bench {
     }
 
     /// `values` as `s1:1=0.5`, separated by blanks.
-    fn say(&self, values: &str) -> Vec<Option<f32>> {
-        let mut all = vec![None; self.fabric.ports.len()];
+    fn say(&self, values: &str) -> PortMap<Option<f32>> {
+        let mut all = PortMap::filled(self.fabric.ports.len(), None);
         for value in values.split_whitespace() {
             let (port, share) = value.split_once('=').unwrap();
-            all[self.find(port).0 as usize] = Some(share.parse().unwrap());
+            all[self.find(port)] = Some(share.parse().unwrap());
         }
         all
     }
 
     fn update(&self, congestion: &mut Congestion, at: Moment) -> CongestionReport {
-        let wait = |port: PortIndex| self.waits[port.0 as usize];
-        congestion.update(&self.fabric, wait, |port| self.used[port.0 as usize], at)
+        let wait = |port: PortIndex| self.waits[port];
+        congestion.update(&self.fabric, wait, |port| self.used[port], at)
     }
 
     fn found(&self) -> CongestionReport {

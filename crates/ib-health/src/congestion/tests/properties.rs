@@ -39,9 +39,9 @@ fn benches(full: bool) -> impl Strategy<Value = Bench> {
         }
         let mut bench = Bench::of(&kept);
         let ports = bench.fabric.ports.len();
-        bench.waits = waits[..ports].to_vec();
+        bench.waits = waits[..ports].to_vec().into();
         if full {
-            bench.used = used[..ports].to_vec();
+            bench.used = used[..ports].to_vec().into();
         }
         bench
     })
@@ -51,14 +51,13 @@ impl Bench {
     fn waiting(&self) -> BTreeSet<PortIndex> {
         let waits = |port: &PortIndex| {
             self.fabric.port(*port).number != 0
-                && self.waits[port.0 as usize].is_some_and(|share| share >= FLOOR)
+                && self.waits[*port].is_some_and(|share| share >= FLOOR)
         };
         self.fabric.port_indexes().filter(waits).collect()
     }
 
     fn is_full(&self, port: PortIndex) -> bool {
-        self.fabric.port(port).number != 0
-            && self.used[port.0 as usize].is_some_and(|used| used >= FULL)
+        self.fabric.port(port).number != 0 && self.used[port].is_some_and(|used| used >= FULL)
     }
 
     fn far(&self, port: PortIndex) -> Option<NodeIndex> {
@@ -94,12 +93,12 @@ impl Bench {
     }
 
     fn share(&self, port: PortIndex) -> f32 {
-        self.waits[port.0 as usize].unwrap_or_default()
+        self.waits[port].unwrap_or_default()
     }
 
     /// How much a root weighs: that of a full link, by those that may wait for it.
     fn weight(&self, port: PortIndex) -> f32 {
-        let full = self.used[port.0 as usize].filter(|_| self.is_full(port));
+        let full = self.used[port].filter(|_| self.is_full(port));
         let waiting = self.waiting();
         let before = waiting.iter().filter(|before| self.waits_for(**before).contains(&port));
         let most = before.map(|before| self.share(*before)).fold(0.0, f32::max);

@@ -4,17 +4,17 @@ use super::*;
 use crate::assessment::PortAssessment;
 use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors};
 use crate::congestion::{Role, RootCause};
-use ib_fabric::topology::End;
+use ib_mad::PortKey;
 
 /// Switch 1 with the hosts 2 and 3 at its ports 1 and 2; all links are 4x EDR.
 struct Leaf {
     evaluator: LinkEvaluator,
     fabric: Arc<Fabric>,
-    down: Option<End>,
+    down: Option<PortKey>,
 }
 
-const ROOT: End = (Guid(1), 1);
-const SENDER: End = (Guid(3), 1);
+const ROOT: PortKey = PortKey::new(Guid(1), 1);
+const SENDER: PortKey = PortKey::new(Guid(3), 1);
 
 impl Leaf {
     fn new() -> Leaf {
@@ -29,25 +29,25 @@ impl Leaf {
     }
 
     /// A sweep of readings at one moment, in which each port shows the counters that `shown` sets.
-    fn sweep<F: Fn(End, &mut Reading<Raw>)>(
+    fn sweep<F: Fn(PortKey, &mut Reading<Raw>)>(
         &mut self,
         seconds: f64,
         shown: F,
-    ) -> impl Fn(End) -> PortAssessment + use<F> {
+    ) -> impl Fn(PortKey) -> PortAssessment + use<F> {
         let at = Moment::default() + Duration::from_secs_f64(1000.0 + seconds);
         let anchor = Anchor { moment: at, wall: SystemTime::UNIX_EPOCH };
         let mut snapshot = Snapshot::blank(Arc::clone(&self.fabric), anchor);
         for port in self.fabric.port_indexes() {
             let mut reading = Reading::empty(at);
-            shown(self.fabric.end(port), &mut reading);
-            snapshot.readings[port.0 as usize] = Some(reading).filter(|it| !it.is_empty());
-            let is_down = self.down == Some(self.fabric.end(port));
+            shown(self.fabric.port_key(port), &mut reading);
+            snapshot.readings[port] = Some(reading).filter(|it| !it.is_empty());
+            let is_down = self.down == Some(self.fabric.port_key(port));
             let down = PortStatus { state: PortState::Down, ..PortStatus::default() };
             let status = if is_down { down } else { running(Width::X4, Speed::Edr) };
-            snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
+            snapshot.statuses[port] = PortRead::Ok(status);
         }
         let (snapshot, assessment) = self.evaluator.evaluate(snapshot);
-        move |end| assessment.ports[snapshot.fabric.find(end).unwrap().0 as usize].clone()
+        move |end| assessment.ports[snapshot.fabric.find(end).unwrap()].clone()
     }
 }
 
@@ -98,7 +98,7 @@ fn congested(leaf: &mut Leaf) {
     }
 }
 
-fn growing(end: End, reading: &mut Reading<Raw>, seconds: f64) {
+fn growing(end: PortKey, reading: &mut Reading<Raw>, seconds: f64) {
     reading.set(Counter::XmitData, 1_000_000 + whole(seconds * 1e6));
     match end {
         ROOT => waited(reading, 0.2 + seconds / 2.0),
@@ -117,7 +117,7 @@ fn clear_of_a_switch_makes_no_other_roots() {
     for sweep in 4..8 {
         let seconds = f64::from(sweep) * 0.5;
         // All counters of the switch are cleared a moment before the fifth sweep, which shows next to nothing.
-        let found = leaf.sweep(seconds, |end, reading| match end.0 {
+        let found = leaf.sweep(seconds, |end, reading| match end.guid {
             Guid(1) => {
                 reading.set(Counter::XmitData, whole((seconds - 1.99) * 1e6));
                 let wait = if end == ROOT { (seconds - 1.99) / 2.0 } else { 0.0 };
@@ -137,7 +137,7 @@ fn port_that_was_not_read_keeps_its_role() {
     let mut leaf = Leaf::new();
     congested(&mut leaf);
     let found = leaf.sweep(2.0, |end, reading| {
-        if end.0 != Guid(1) {
+        if end.guid != Guid(1) {
             growing(end, reading, 2.0);
         }
     });

@@ -52,8 +52,8 @@ fn drained_host_is_in_maintenance_with_its_adapters_and_links() {
     // The names change with the next discovery.
     let mut fabric = (*link.fabric).clone();
     let node = fabric.node_by_guid(Guid(4)).unwrap();
-    fabric.nodes[node.0 as usize].name = "gpu7 mlx5_2".into();
-    fabric.nodes[node.0 as usize].host = Some("gpu7".into());
+    fabric.nodes[node].name = "gpu7 mlx5_2".into();
+    fabric.nodes[node].host = Some("gpu7".into());
     link.fabric = Arc::new(fabric);
     assert_eq!(in_maintenance(&mut link), (vec![2, 3, 4], 3));
     // They return.
