@@ -11,7 +11,7 @@ use fabric_observation::{
 };
 use ib_fabric::{Snapshot, change};
 use ib_mad::Class;
-use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
+use ib_umad::stats::{MadOutcome, MadStats, ROUND_TRIP_BOUNDS};
 use rdma_host::model::HostSnapshot;
 
 use super::fabric::names;
@@ -122,9 +122,10 @@ families! {
         => |state, out| state.each(out, |it, out| out.value(it.stats.failed_ports as u64));
     "fabric_exporter_mads" Counter ["fabric", "class", "outcome"]
         "MADs sent, including retries, by class and outcome. The outcomes malformed and stray count received MADs (stray: matches no outstanding request)."
-        => |state, out| state.each(out, |it, out| for class in Class::ALL {
+        => |state, out| state.each(out, |it, out| for class in MadStats::classes() {
             for outcome in MadOutcome::ALL {
-                out.label("class", class.label()).label("outcome", outcome.label());
+                let class_label = class.map_or("unknown", Class::label);
+                out.label("class", class_label).label("outcome", outcome.label());
                 out.value(it.mads.count(class, outcome));
             }
         });

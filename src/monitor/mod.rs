@@ -45,9 +45,10 @@ use ib_mad::m_key::MKeys;
 use ib_mad::pma::OptionalCounters;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
+use ib_umad::Heartbeat;
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::client::{Heartbeat, MadClient};
-use ib_umad::query::{self, RunError};
+use ib_umad::client::MadClient;
+use ib_umad::plan::{self, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
 use replica::Replica;
 use report::LogLimiter;
@@ -274,7 +275,7 @@ impl Monitor {
             if self.has_changes && now >= self.publish_after {
                 self.publish_changes(now);
             }
-            query::drain_until(due.min(now + EVENT_CHECK), &mut self.client, wire, &self.stop)?;
+            plan::drain_until(due.min(now + EVENT_CHECK), &mut self.client, wire, &self.stop)?;
         }
     }
 
@@ -332,10 +333,10 @@ impl Monitor {
         let anchor = wire.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);
         let skipped = self.unanswered.select_skipped(anchor.moment, tries);
-        let mut discovery = Discovery::new(Arc::clone(&self.keys), wire.port_guid(), skipped);
+        let mut discovery = Discovery::new(Arc::clone(&self.keys), wire.local_port().guid, skipped);
         {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-            query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
+            plan::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
         }
         let found = discovery.finish();
         let now = wire.now();
@@ -382,7 +383,7 @@ impl Monitor {
         let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
         {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-            query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
+            plan::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
         }
         let mut swept = sweep.finish();
         if let Some(registers) = &self.registers {
@@ -401,7 +402,7 @@ impl Monitor {
         let read = swept.snapshot.readings.iter().flatten().count();
         self.stats.sweeps += 1;
         self.stats.failed_ports = swept.failed_ports;
-        self.log_partition(swept.adapters_silent, wire.has_p_key());
+        self.log_partition(swept.adapters_silent, wire.local_port().has_p_key);
         self.stats.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.stats.set_success(Collector::Subnet, !managers.is_empty());
@@ -434,7 +435,7 @@ impl Monitor {
         };
         let mut run = registers.begin(snapshot, wire.now(), until);
         let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-        query::run(&mut run, &mut self.register_client, &mut wire, &self.stop)
+        plan::run(&mut run, &mut self.register_client, &mut wire, &self.stop)
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
@@ -451,7 +452,7 @@ impl Monitor {
         let now = wire.now();
         let result = {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-            query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
+            plan::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
         };
         let (cleared, refusals) = clearing.finish();
         self.warn(refusals, now, "further failures to clear counters not logged");

@@ -7,7 +7,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::reading::Raw;
 use ib_sim::scenario::Action;
 use ib_sim::transport::{SharedSimulation, lock};
-use ib_umad::{Received, SendError, TransportError};
+use ib_umad::{LocalPort, Received, SendError, TransportError};
 
 /// A transport to a simulated fabric that records requests, and can drop or change them.
 pub(super) struct RecordingTransport {
@@ -64,6 +64,14 @@ impl MadTransport for RecordingTransport {
 
     fn anchor(&self) -> Anchor {
         self.transport.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.transport.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.transport.refresh();
     }
 
     fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {

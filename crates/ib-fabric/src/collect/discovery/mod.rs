@@ -17,7 +17,7 @@ use ib_mad::port_state::{PortState, PortStatus, SpeedFields};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
 use ib_mad::{DirectedRoute, Guid, Moment, PortNumber, device};
-use ib_umad::query::QueryPlan;
+use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;
