@@ -20,7 +20,7 @@ use ib_mad::Moment;
 use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_sim::net::PortId;
-use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
+use ib_sim::scenario::{FabricChange, Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
 use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
@@ -271,7 +271,7 @@ impl Simulated {
     }
 
     /// Applies an event now.
-    pub fn act(&self, action: Action) {
+    pub fn act(&self, action: FabricChange) {
         lock(&self.world).apply(self.gate.until(), action);
     }
 

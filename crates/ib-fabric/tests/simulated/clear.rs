@@ -5,7 +5,7 @@ use ib_fabric::snapshot::Cleared;
 use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_mad::reading::Raw;
-use ib_sim::scenario::Action;
+use ib_sim::scenario::FabricChange;
 use ib_sim::transport::{SharedSimulation, lock};
 use ib_umad::{LocalPort, Received, SendError, TransportError};
 
@@ -53,7 +53,7 @@ impl RecordingTransport {
         let mut world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
-        world.apply(self.transport.now(), Action::SetCounter { port, counter, value });
+        world.apply(self.transport.now(), FabricChange::SetCounter { port, counter, value });
     }
 }
 

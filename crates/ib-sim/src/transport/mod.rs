@@ -13,8 +13,8 @@ use process_clock::Clock;
 use super::agents;
 use super::net::PortId;
 use super::rng::Rng;
-use super::scenario::AgentBehavior;
 use super::simulation::{HopCounts, Simulation, follow_route};
+use crate::change::AgentBehavior;
 
 /// The clock of a transport and its simulation.
 #[derive(Clone, Copy, Debug)]
