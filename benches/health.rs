@@ -30,7 +30,7 @@ use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::MadTransport;
 use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
-use ib_umad::query::{QueryPlan, run};
+use ib_umad::plan::{QueryPlan, run};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 

@@ -32,7 +32,7 @@ use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::MadTransport;
 use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
-use ib_umad::query::run;
+use ib_umad::plan::run;
 use measure::median;
 
 /// The tree of 10,000 hosts of the scale benchmark, with a bad cable.

@@ -30,7 +30,7 @@ use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::stats::MadOutcome;
-use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 use measure::median;
 use peak_alloc::PeakAlloc;
 use process_clock::Clock;
@@ -136,6 +136,14 @@ impl MadTransport for Timed {
 
     fn anchor(&self) -> Anchor {
         self.wire.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.wire.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.wire.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {

@@ -14,7 +14,7 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 
 use fabric_observation::SharedState;
-use ib_umad::client::Heartbeat;
+use ib_umad::Heartbeat;
 
 /// How many pings are sent within the timeout of the watchdog.
 const PINGS_PER_TIMEOUT: u32 = 3;

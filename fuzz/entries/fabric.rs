@@ -21,7 +21,7 @@ use ib_mad::{Lid, Moment};
 use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 use tokio::sync::watch;
 
 use super::exposition;
@@ -199,6 +199,14 @@ impl MadTransport for Hostile<'_> {
 
     fn anchor(&self) -> Anchor {
         self.inner.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.inner.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.inner.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {

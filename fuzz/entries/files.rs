@@ -94,7 +94,7 @@ pub fn scenario(bytes: &[u8]) {
     match scenario.resolve_on(story().net, &overrides) {
         Err(error) => one_line(&error),
         Ok(story) => {
-            assert!(story.actions.is_sorted_by_key(|step| step.at));
+            assert!(story.changes.is_sorted_by_key(|step| step.at));
             assert!(story.descriptions.iter().all(|(_, words)| !words.contains('\n')));
             let mut world = Simulation::new(story);
             for second in [1, 3] {

@@ -19,7 +19,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::smp::SmState;
 use ib_mad::{Mad, Moment, device};
 use ib_umad::client::{MadClient, SendConfig};
-use ib_umad::query::{self, QueryPlan, RunError};
+use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 
 use super::{Finding, Subject, bad, grouped, note, ok, shortened, warn};
@@ -84,7 +84,7 @@ fn query_firmware(
     reader.set_keys(vs_keys);
     let mut run = reader.begin(&snapshot, now, now + FIRMWARE_TIMEOUT);
     let pace = SendConfig { retries: 0, ..registers::send_config(pace) };
-    query::run(&mut run, &mut MadClient::new(pace), wire, &stop)?;
+    plan::run(&mut run, &mut MadClient::new(pace), wire, &stop)?;
     Ok(firmware_findings(what, fabric, &reader.hardware))
 }
 
@@ -125,15 +125,15 @@ fn query_managers(
     let stop = AtomicBool::new(false);
     let deadline = wire.now() + DISCOVERY_TIMEOUT;
     let keys = Arc::new(keys.clone());
-    let discovery = Discovery::new(Arc::clone(&keys), wire.port_guid(), HashSet::new());
+    let discovery = Discovery::new(Arc::clone(&keys), wire.local_port().guid, HashSet::new());
     let mut plan = WithDeadline { plan: discovery, deadline, late: false };
-    query::run(&mut plan, client, wire, &stop)?;
+    plan::run(&mut plan, client, wire, &stop)?;
     if plan.late {
         return Ok(None);
     }
     let fabric = Fabric::assemble(plan.plan.finish().fabric, naming, wire.now(), None);
     let mut sweep = SmSweep::new(&fabric, keys);
-    query::run(&mut sweep, client, wire, &stop)?;
+    plan::run(&mut sweep, client, wire, &stop)?;
     let managers = sweep.finish().into_iter();
     let managers = managers.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
     Ok(Some((managers, fabric)))

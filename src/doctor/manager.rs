@@ -17,7 +17,7 @@ use ib_mad::rate::Width;
 use ib_mad::smp::SmState;
 use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::umad::DeviceError;
-use ib_umad::{MadTransport as _, RequestError, query};
+use ib_umad::{MadTransport as _, RequestError, plan};
 use process_clock::Clock;
 use rdma_host::model::{Device, Port};
 
@@ -140,11 +140,11 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     };
     let keys = keys_of(SiteFileKind::MKey, fabric.m_key_file.as_ref());
     let has_keys = !keys.is_empty();
-    let mut home = LocalPortQuery::with_keys(keys.clone(), wire.port_guid());
+    let mut home = LocalPortQuery::with_keys(keys.clone(), wire.local_port().guid);
     let (timeout, retries) = PACE;
     let pace = SendConfig { timeout, retries, ..SendConfig::default() };
     let mut client = MadClient::new(pace);
-    if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
+    if let Err(error) = plan::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
         let found = format!("device lost during the check: {error}");
         return vec![bad(SubnetManager, what, found).fix("dmesg | tail")];
     }

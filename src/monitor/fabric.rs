@@ -39,9 +39,10 @@ use ib_mad::pma::OptionalCounters;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
 use ib_mad::{Moment, PortKey};
+use ib_umad::Heartbeat;
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::client::{Heartbeat, MadClient};
-use ib_umad::query::{self, RunError};
+use ib_umad::client::MadClient;
+use ib_umad::plan::{self, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
 use site_config::ConfigError;
 
@@ -200,19 +201,19 @@ impl Monitor {
         mut open: impl FnMut() -> Result<W, E>,
     ) {
         let _in_fabric = span(&self.settings.name).entered();
-        let mut wire = Some(first);
+        let mut current = Some(first);
         self.start_replica();
         while !self.stop.load(Ordering::Relaxed) {
-            if let Some(open) = &mut wire {
-                match self.monitor(open) {
+            if let Some(transport) = &mut current {
+                match self.monitor(transport) {
                     Err(RunError::Stopped) => break,
                     Err(RunError::Transport(error)) => self.on_device_lost(&error),
                 }
                 // Closed before it is opened again: a device is removed only when no process holds it open.
-                drop(wire.take());
+                drop(current.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
-                wire = open()
+                current = open()
                     .inspect(|_| tracing::info!("device reopened"))
                     .inspect_err(|error| tracing::debug!(%error, "device open failed"))
                     .ok();
@@ -268,9 +269,9 @@ impl Monitor {
     }
 
     /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
-    fn monitor(&mut self, wire: &mut impl MadTransport) -> Result<Infallible, RunError> {
+    fn monitor(&mut self, transport: &mut impl MadTransport) -> Result<Infallible, RunError> {
         loop {
-            self.monitor_while(wire, self.settings.interval, |_, _| true)?;
+            self.monitor_while(transport, self.settings.interval, |_, _| true)?;
         }
     }
 
@@ -278,31 +279,45 @@ impl Monitor {
     /// says so.
     pub fn monitor_while(
         &mut self,
-        wire: &mut impl MadTransport,
+        transport: &mut impl MadTransport,
+        interval: Duration,
+        goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
+    ) -> Result<(), RunError> {
+        let mut capture = self.capture.take();
+        let mut transport = CapturingTransport::new(transport, capture.as_mut());
+        let result = self.rounds(&mut transport, interval, goes_on);
+        drop(transport);
+        self.capture = capture;
+        result
+    }
+
+    fn rounds(
+        &mut self,
+        transport: &mut impl MadTransport,
         interval: Duration,
         mut goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
     ) -> Result<(), RunError> {
         self.scheduler.reset();
-        let mut due = wire.now();
+        let mut due = transport.now();
         loop {
-            self.round(wire, due)?;
-            if !goes_on(self.latest(), wire.now()) {
+            self.round(transport, due)?;
+            if !goes_on(self.latest(), transport.now()) {
                 return Ok(());
             }
             // A round that took longer than the interval skips the sweeps that it missed.
-            let now = wire.now();
+            let now = transport.now();
             while due <= now {
                 due = due + interval;
             }
-            self.read_registers(wire, due)?;
-            self.wait(wire, due)?;
+            self.read_registers(transport, due)?;
+            self.wait(transport, due)?;
         }
     }
 
     /// Waits until the next sweep is due, and publishes what port events change meanwhile.
-    fn wait(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
+    fn wait(&mut self, transport: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
         loop {
-            let now = wire.now();
+            let now = transport.now();
             if now >= due {
                 return Ok(());
             }
@@ -310,7 +325,7 @@ impl Monitor {
             if self.has_changes && now >= self.publish_after {
                 self.publish_changes(now);
             }
-            query::drain_until(due.min(now + EVENT_CHECK), &mut self.client, wire, &self.stop)?;
+            plan::drain_until(due.min(now + EVENT_CHECK), &mut self.client, transport, &self.stop)?;
         }
     }
 
@@ -320,58 +335,56 @@ impl Monitor {
         }
     }
 
-    fn round(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
+    fn round(&mut self, transport: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
         if self.scheduler.is_due(due) {
-            self.discover(wire)?;
+            self.discover(transport)?;
         }
-        self.discover_changes(wire)?;
-        self.refresh_replica(wire.now());
-        let mut swept = self.sweep(wire)?;
-        if swept.lids_changed && self.scheduler.drops_changed_lids(wire.now()) {
+        self.discover_changes(transport)?;
+        self.refresh_replica(transport.now());
+        let mut swept = self.sweep(transport)?;
+        if swept.lids_changed && self.scheduler.drops_changed_lids(transport.now()) {
             tracing::info!("LIDs changed: repeating the discovery and the sweep");
-            self.discover(wire)?;
-            swept = self.sweep(wire)?;
+            self.discover(transport)?;
+            swept = self.sweep(transport)?;
             // If they have changed again, the sweep must not trigger discoveries all the time.
             if swept.lids_changed {
-                self.scheduler.on_lids_changed_again(wire.now());
+                self.scheduler.on_lids_changed_again(transport.now());
             }
         }
         self.scheduler.on_sweep(&swept);
         self.stats.mastership.update(&self.settings.name, &swept.snapshot);
-        let cleared = self.clear(wire, &mut swept);
+        let cleared = self.clear(transport, &mut swept);
         // Cleared counters are published even if the transport failed: nothing else records them.
         self.publish(Some(swept.snapshot));
         cleared?;
         // At once, so that the next sweep queries the right ports by their current LIDs.
-        self.discover_changes(wire)
+        self.discover_changes(transport)
     }
 
-    fn discover_changes(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
-        if self.scheduler.is_change_due(wire.now()) {
-            self.discover(wire)?;
-            self.scheduler.back_off(wire.now());
-        } else if self.scheduler.is_return_due(wire.now()) {
-            self.discover(wire)?;
+    fn discover_changes(&mut self, transport: &mut impl MadTransport) -> Result<(), RunError> {
+        if self.scheduler.is_change_due(transport.now()) {
+            self.discover(transport)?;
+            self.scheduler.back_off(transport.now());
+        } else if self.scheduler.is_return_due(transport.now()) {
+            self.discover(transport)?;
         }
         Ok(())
     }
 
-    fn discover(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
+    fn discover(&mut self, transport: &mut impl MadTransport) -> Result<(), RunError> {
         self.scheduler.on_discovery_start();
         self.states_by_lid = true;
         self.refresh_names();
-        self.refresh_keys(wire.now());
-        wire.refresh();
-        let anchor = wire.anchor();
+        self.refresh_keys(transport.now());
+        transport.refresh();
+        let anchor = transport.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);
         let skipped = self.unanswered.select_skipped(anchor.moment, tries);
-        let mut discovery = Discovery::new(Arc::clone(&self.keys), wire.port_guid(), skipped);
-        {
-            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-            query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
-        }
+        let mut discovery =
+            Discovery::new(Arc::clone(&self.keys), transport.local_port().guid, skipped);
+        plan::run(&mut discovery, &mut self.client, transport, &self.stop)?;
         let found = discovery.finish();
-        let now = wire.now();
+        let now = transport.now();
         self.stats.discoveries += 1;
         self.stats.discovery_gaps = found.failures;
         self.stats.discovery = Some((anchor, now));
@@ -427,18 +440,16 @@ impl Monitor {
         }
     }
 
-    fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<SweepResult, RunError> {
+    fn sweep(&mut self, transport: &mut impl MadTransport) -> Result<SweepResult, RunError> {
         let fabric = self.fabric.clone().unwrap_or_default();
-        let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
-        {
-            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-            query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
-        }
+        let mut sweep =
+            Sweep::new(&fabric, &mut self.agents, transport.anchor(), self.states_by_lid);
+        plan::run(&mut sweep, &mut self.client, transport, &self.stop)?;
         let mut swept = sweep.finish();
         if let Some(registers) = &self.registers {
             swept.snapshot.hardware = Arc::clone(&registers.hardware);
         }
-        let now = wire.now();
+        let now = transport.now();
         if swept.states_unavailable {
             let warning =
                 "no switch responds to LID-routed SMPs: port states are read only by discoveries";
@@ -452,9 +463,10 @@ impl Monitor {
         self.stats.sweeps += 1;
         self.stats.failed_ports = swept.failed_ports;
         // Without the P_Key of requests the transport has logged it.
-        let is_suspected = swept.adapters_silent || !wire.has_p_key();
+        let has_p_key = transport.local_port().has_p_key;
+        let is_suspected = swept.adapters_silent || !has_p_key;
         let was_suspected = std::mem::replace(&mut self.stats.partition_suspected, is_suspected);
-        if is_suspected != was_suspected && (wire.has_p_key() || was_suspected) {
+        if is_suspected != was_suspected && (has_p_key || was_suspected) {
             report::log_partition_suspicion(is_suspected);
         }
         self.stats.set_success(Collector::Perfmgt, read > 0);
@@ -474,7 +486,7 @@ impl Monitor {
     /// Reads the registers that are due, until the next sweep is. They are published with it.
     fn read_registers(
         &mut self,
-        wire: &mut impl MadTransport,
+        transport: &mut impl MadTransport,
         until: Moment,
     ) -> Result<(), RunError> {
         let latest = self.latest();
@@ -482,15 +494,14 @@ impl Monitor {
         else {
             return Ok(());
         };
-        let mut run = registers.begin(snapshot, wire.now(), until);
-        let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-        query::run(&mut run, &mut self.register_client, &mut wire, &self.stop)
+        let mut run = registers.begin(snapshot, transport.now(), until);
+        plan::run(&mut run, &mut self.register_client, transport, &self.stop)
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
     fn clear(
         &mut self,
-        wire: &mut impl MadTransport,
+        transport: &mut impl MadTransport,
         swept: &mut SweepResult,
     ) -> Result<(), RunError> {
         // By LIDs that have changed it might be another port's counters.
@@ -498,11 +509,8 @@ impl Monitor {
             return Ok(());
         }
         let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
-        let now = wire.now();
-        let result = {
-            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
-            query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
-        };
+        let now = transport.now();
+        let result = plan::run(&mut clearing, &mut self.client, transport, &self.stop);
         let (cleared, refusals) = clearing.finish();
         self.log_limiter.warn(refusals, now, "further failures to clear counters not logged");
         if !cleared.is_empty() {

@@ -32,10 +32,10 @@ fn scenarios_of_the_library_are_resolved() {
         let story =
             scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(!story.descriptions.is_empty(), "{}: nothing happens", path.display());
-        assert!(story.actions.is_sorted_by_key(|step| step.at), "{}", path.display());
+        assert!(story.changes.is_sorted_by_key(|step| step.at), "{}", path.display());
         // Each entry has at least one action at its time.
         for (at, words) in &story.descriptions {
-            assert!(story.actions.iter().any(|step| step.at == *at), "{}: {words}", path.display());
+            assert!(story.changes.iter().any(|step| step.at == *at), "{}: {words}", path.display());
         }
     }
 }
@@ -142,6 +142,6 @@ fn documented_defaults_are_the_defaults() {
         (said.seed, said.delivery, &said.local_ports),
         (usual.seed, usual.delivery, &usual.local_ports)
     );
-    assert_eq!((&said.sm_ports, &said.actions), (&usual.sm_ports, &usual.actions));
+    assert_eq!((&said.sm_ports, &said.changes), (&usual.sm_ports, &usual.changes));
     assert_eq!(said.net, usual.net);
 }

@@ -19,7 +19,7 @@ use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
 use ib_mad::{DirectedRoute as Route, Mad, Management, Query};
 use ib_mad::{Lid, Moment};
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 use rig::promtool::complaints;
 use rig::{Exporter, Ibsim, OpenSm, Prometheus, prometheus, require, topology, wait_until};
 
@@ -377,6 +377,12 @@ impl MadTransport for Letters {
     fn anchor(&self) -> Anchor {
         Anchor { moment: Moment(0), wall: std::time::SystemTime::UNIX_EPOCH }
     }
+
+    fn local_port(&self) -> LocalPort {
+        LocalPort::UNKNOWN
+    }
+
+    fn refresh(&mut self) {}
 
     fn send(&mut self, _parcel: &OutgoingMad) -> Result<(), SendError> {
         Err(SendError::Full)

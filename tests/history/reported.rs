@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use ib_sim::net::{Net, NodeId, PortId};
-use ib_sim::scenario::{Action, AgentBehavior, Overrides, Scenario, TimedAction};
+use ib_sim::scenario::{AgentBehavior, FabricChange, Overrides, Scenario, TimedChange};
 use serde_json::Value;
 
 use crate::{RecordedSimulation, SWEEP, minutes, wall};
@@ -29,31 +29,35 @@ enum Sign {
 
 /// What a report must have of a step, and where; nothing for a step that is not a fault, or that ends before it
 /// has an effect.
-fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec<String>)> {
+fn sign(step: &TimedChange, all: &[TimedChange], net: &Net) -> Option<(Sign, Vec<String>)> {
     let both = |port: PortId| cable(net, step.at, all, port);
     let errors = &["symbol_errors", "fec_uncorrectable_blocks", "receive_errors"][..];
-    Some(match &step.action {
-        Action::SetSignal { port, up: false } => {
+    Some(match &step.change {
+        FabricChange::SetSignal { port, up: false } => {
             (Sign::EventOrCount(&["link_down", "flap"], "link_downed"), both(*port))
         }
-        Action::Retrain { port } => (Sign::Count(&["link_error_recoveries"]), both(*port)),
-        Action::CorruptBits { port, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*port)),
-        Action::LimitLink { port, width, speed } if width.is_some() || speed.is_some() => {
+        FabricChange::Retrain { port } => (Sign::Count(&["link_error_recoveries"]), both(*port)),
+        FabricChange::CorruptBits { port, ratio } if *ratio > 1e-10 => {
+            (Sign::Count(errors), both(*port))
+        }
+        FabricChange::LimitLink { port, width, speed } if width.is_some() || speed.is_some() => {
             (Sign::Event(&["rate_changed"]), both(*port))
         }
-        Action::SetPower { node, on: false }
-        | Action::SetAgents { node, behavior: AgentBehavior::Silent } => {
+        FabricChange::SetPower { node, on: false }
+        | FabricChange::SetAgents { node, behavior: AgentBehavior::Silent } => {
             (Sign::Event(&["node_down"]), vec![name(net, *node)])
         }
-        Action::SetPower { node, on: true } => (Sign::Event(&["node_up"]), vec![name(net, *node)]),
-        Action::ClearCounters { ports } => {
+        FabricChange::SetPower { node, on: true } => {
+            (Sign::Event(&["node_up"]), vec![name(net, *node)])
+        }
+        FabricChange::ClearCounters { ports } => {
             let mut nodes: BTreeSet<String> =
                 ports.iter().map(|port| net.node_of(*port).id.clone()).collect();
             // The third one of a node and those after it are no events.
-            let is_earlier = |it: &&TimedAction| it.at > Duration::ZERO && it.at < step.at;
+            let is_earlier = |it: &&TimedChange| it.at > Duration::ZERO && it.at < step.at;
             let clears = |node: &str| {
-                let of_node = |it: &&TimedAction| match &it.action {
-                    Action::ClearCounters { ports } => {
+                let of_node = |it: &&TimedChange| match &it.change {
+                    FabricChange::ClearCounters { ports } => {
                         ports.iter().any(|port| net.node_of(*port).id == node)
                     }
                     _ => false,
@@ -66,13 +70,15 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
             }
             (Sign::Event(&["counter_reset"]), nodes.into_iter().collect())
         }
-        Action::SetCounter { port, .. } => {
+        FabricChange::SetCounter { port, .. } => {
             (Sign::EventOrCount(&["counter_reset"], "symbol_errors"), vec![place(net, *port)])
         }
-        Action::MoveCable { from, to } => {
+        FabricChange::MoveCable { from, to } => {
             (Sign::Event(&["cable_moved", "link_added"]), vec![place(net, *from), place(net, *to)])
         }
-        Action::SetMaster { .. } => (Sign::Event(&["master_changed"]), vec!["default".into()]),
+        FabricChange::SetMaster { .. } => {
+            (Sign::Event(&["master_changed"]), vec!["default".into()])
+        }
         _ => return None,
     })
 }
@@ -88,12 +94,12 @@ fn place(net: &Net, port: PortId) -> String {
 }
 
 /// Both ends of the cable at a port, wherever it was plugged since the beginning.
-fn cable(net: &Net, at: Duration, all: &[TimedAction], port: PortId) -> Vec<String> {
+fn cable(net: &Net, at: Duration, all: &[TimedChange], port: PortId) -> Vec<String> {
     let mut ends = vec![place(net, port)];
     ends.extend(net.port(port).cable.map(|peer| place(net, peer)));
     let moves = all.iter().filter(|step| step.at <= at);
     for step in moves {
-        if let Action::MoveCable { from, to } = step.action {
+        if let FabricChange::MoveCable { from, to } = step.change {
             ends.extend([place(net, from), place(net, to)]);
         }
     }
@@ -192,23 +198,23 @@ fn is_of(told: &str, place: &str) -> bool {
 }
 
 /// The places at which a step may have been felt: its own, and for a node all that it is cabled to.
-fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
+fn felt(step: &TimedChange, all: &[TimedChange], net: &Net) -> Vec<String> {
     let around = |node: NodeId| {
         let mut names = vec![name(net, node)];
         let plugs = net.cable_ports(node).filter_map(|port| net.port(port).cable);
         names.extend(plugs.map(|peer| net.node_of(peer).id.clone()));
         names
     };
-    match &step.action {
-        Action::CorruptBits { port, .. }
-        | Action::SetDirt { port, .. }
-        | Action::SetModuleTemperature { port, .. }
-        | Action::SwapCable { port }
-        | Action::SetSignal { port, .. }
-        | Action::Retrain { port }
-        | Action::LimitLink { port, .. }
-        | Action::LimitIntake { port, .. }
-        | Action::SetCounter { port, .. } => {
+    match &step.change {
+        FabricChange::CorruptBits { port, .. }
+        | FabricChange::SetDirt { port, .. }
+        | FabricChange::SetModuleTemperature { port, .. }
+        | FabricChange::SwapCable { port }
+        | FabricChange::SetSignal { port, .. }
+        | FabricChange::Retrain { port }
+        | FabricChange::LimitLink { port, .. }
+        | FabricChange::LimitIntake { port, .. }
+        | FabricChange::SetCounter { port, .. } => {
             let mut places = cable(net, step.at, all, *port);
             // A host whose only cable is pulled is gone.
             let nodes = [Some(*port), net.port(*port).cable].into_iter().flatten();
@@ -216,7 +222,7 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
             places.extend(hosts.map(|node| node.id.clone()));
             places
         }
-        Action::MoveCable { from, to } => {
+        FabricChange::MoveCable { from, to } => {
             let ends = [Some(*from), Some(*to), net.port(*from).cable, net.port(*to).cable];
             let ends = || ends.into_iter().flatten();
             let hosts = ends().map(|port| net.node_of(port)).filter(|node| node.is_host());
@@ -224,18 +230,18 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
             places.extend(ends().map(|port| place(net, port)));
             places
         }
-        Action::SetPower { node, .. }
-        | Action::SetAgents { node, .. }
-        | Action::SetRegisters { node, .. } => around(*node),
-        Action::ClearCounters { ports } => {
+        FabricChange::SetPower { node, .. }
+        | FabricChange::SetAgents { node, .. }
+        | FabricChange::SetRegisters { node, .. } => around(*node),
+        FabricChange::ClearCounters { ports } => {
             ports.iter().map(|port| net.node_of(*port).id.clone()).collect()
         }
-        Action::SetMaster { .. } => vec!["default".into()],
-        Action::SetTraffic { .. }
-        | Action::SetDelivery(_)
-        | Action::SetMKey { .. }
-        | Action::SetVsKey { .. }
-        | Action::SetMembership { .. } => Vec::new(),
+        FabricChange::SetMaster { .. } => vec!["default".into()],
+        FabricChange::SetTraffic { .. }
+        | FabricChange::SetDelivery(_)
+        | FabricChange::SetMKey { .. }
+        | FabricChange::SetVsKey { .. }
+        | FabricChange::SetMembership { .. } => Vec::new(),
     }
 }
 
@@ -246,14 +252,14 @@ fn holds(name: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut simulation = RecordedSimulation::of(Simulated::of(&scenario), &file);
-    let end = story.actions.iter().map(|step| step.at).max().unwrap() + AFTER;
+    let end = story.changes.iter().map(|step| step.at).max().unwrap() + AFTER;
     simulation.run_to(end);
     simulation.recorder.finish(wall(end));
     let read = Read::of(&file, end);
     let net = &story.net;
     let listed = || serde_json::to_string_pretty(&read.events).unwrap();
-    for step in story.actions.iter().filter(|step| !step.at.is_zero()) {
-        let Some((sign, places)) = sign(step, &story.actions, net) else { continue };
+    for step in story.changes.iter().filter(|step| !step.at.is_zero()) {
+        let Some((sign, places)) = sign(step, &story.changes, net) else { continue };
         let at = step.at;
         let is_there = match sign {
             Sign::Event(kinds) => read.has_event(kinds, &places, at),
@@ -268,17 +274,19 @@ fn holds(name: &str) {
         let is_congestion = kind.starts_with("congestion");
         // Where responses are lost, it is not known which node is silent.
         let is_loss = kind.starts_with("node_") || kind.starts_with("reads_");
-        story.actions.iter().any(|step| {
+        story.changes.iter().any(|step| {
             let began = wall(step.at) <= at + Duration::from_millis(1);
-            let is_load =
-                matches!(step.action, Action::SetTraffic { .. } | Action::LimitIntake { .. });
-            let loses = match step.action {
-                Action::SetDelivery(delivery) => delivery.loss > 0.0,
-                Action::SetAgents { behavior, .. } => behavior != AgentBehavior::Normal,
+            let is_load = matches!(
+                step.change,
+                FabricChange::SetTraffic { .. } | FabricChange::LimitIntake { .. }
+            );
+            let loses = match step.change {
+                FabricChange::SetDelivery(delivery) => delivery.loss > 0.0,
+                FabricChange::SetAgents { behavior, .. } => behavior != AgentBehavior::Normal,
                 _ => false,
             };
             began
-                && (felt(step, &story.actions, net).iter().any(|place| is_of(told, place))
+                && (felt(step, &story.changes, net).iter().any(|place| is_of(told, place))
                     || is_congestion && is_load
                     || is_loss && loses)
         })

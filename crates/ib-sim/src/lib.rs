@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod agents;
+mod change;
 pub mod device;
 pub mod load;
 pub mod net;

@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime};
 use ib_mad::moment::Anchor;
 use ib_mad::{Lid, Mad, Moment};
 
-use super::{MadTransport, OutgoingMad, QP1_QKEY, Received, SendError, TransportError};
+use crate::transport::{
+    LocalPort, MadTransport, OutgoingMad, QP1_QKEY, Received, SendError, TransportError,
+};
 
 const LINKTYPE_ERF: u32 = 197;
 const ERF_INFINIBAND: u32 = 21;
@@ -143,6 +145,14 @@ impl<T: MadTransport> MadTransport for CapturingTransport<'_, T> {
 
     fn anchor(&self) -> Anchor {
         self.inner.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.inner.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.inner.refresh();
     }
 
     fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {

@@ -33,11 +33,11 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    fn observe(&mut self, took: Duration) {
-        let seconds = took.as_secs_f64();
+    fn observe(&mut self, round_trip: Duration) {
+        let seconds = round_trip.as_secs_f64();
         let bucket = ROUND_TRIP_BOUNDS.partition_point(|bound| *bound < seconds);
         self.buckets[bucket] += 1;
-        self.sum += took;
+        self.sum += round_trip;
     }
 
     /// Number of round trips.
@@ -49,17 +49,28 @@ impl RoundTrips {
 /// MAD statistics of one local port since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MadStats {
-    outcomes: [[u64; MadOutcome::ALL.len()]; Class::ALL.len()],
+    /// By class; the last row is of MADs whose class is unknown.
+    outcomes: [[u64; MadOutcome::ALL.len()]; Class::ALL.len() + 1],
     round_trips: [RoundTrips; Class::ALL.len()],
 }
 
+/// The row of a class.
+fn row(class: Option<Class>) -> usize {
+    class.map_or(Class::ALL.len(), Class::index)
+}
+
 impl MadStats {
-    pub(crate) fn record(&mut self, class: Class, outcome: MadOutcome) {
-        self.outcomes[class.index()][outcome as usize] += 1;
+    /// The classes by which MADs are counted; `None` is that of received MADs whose class is unknown.
+    pub fn classes() -> impl Iterator<Item = Option<Class>> {
+        Class::ALL.into_iter().map(Some).chain([None])
     }
 
-    pub(crate) fn record_round_trip(&mut self, class: Class, took: Duration) {
-        self.round_trips[class.index()].observe(took);
+    pub(crate) fn record(&mut self, class: impl Into<Option<Class>>, outcome: MadOutcome) {
+        self.outcomes[row(class.into())][outcome as usize] += 1;
+    }
+
+    pub(crate) fn record_round_trip(&mut self, class: Class, round_trip: Duration) {
+        self.round_trips[class.index()].observe(round_trip);
     }
 
     /// These statistics and those of another client of the port.
@@ -76,8 +87,8 @@ impl MadStats {
     }
 
     /// Number of MADs of a class with this outcome.
-    pub fn count(&self, class: Class, outcome: MadOutcome) -> u64 {
-        self.outcomes[class.index()][outcome as usize]
+    pub fn count(&self, class: impl Into<Option<Class>>, outcome: MadOutcome) -> u64 {
+        self.outcomes[row(class.into())][outcome as usize]
     }
 
     /// Number of MADs with this outcome, of all classes.

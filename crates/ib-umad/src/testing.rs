@@ -19,7 +19,7 @@ use ib_mad::smp::{
 };
 use ib_mad::{Counter, Guid, Lid, Mad, Moment, PortNumber, method, status};
 
-use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use crate::transport::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 
 /// Reaction to one MAD: a response after a time, with a status, to a redirect by LID and QP, or none.
 #[derive(Clone, Debug)]
@@ -229,6 +229,12 @@ impl MadTransport for ScriptedTransport {
     fn anchor(&self) -> Anchor {
         Anchor { moment: self.now, wall: SystemTime::UNIX_EPOCH + Duration::from_nanos(self.now.0) }
     }
+
+    fn local_port(&self) -> LocalPort {
+        LocalPort::UNKNOWN
+    }
+
+    fn refresh(&mut self) {}
 
     fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
         let reply = (self.reply)(outgoing);

@@ -9,7 +9,7 @@ use ib_mad::counter::TABLE;
 use ib_mad::node::NodeKind;
 use ib_sim::net::{Net, NodeId, PortId};
 use ib_sim::scenario::{
-    Action, AgentBehavior, MadDelivery, Overrides, ResolvedScenario, Scenario, TimedAction,
+    AgentBehavior, FabricChange, MadDelivery, Overrides, ResolvedScenario, Scenario, TimedChange,
 };
 
 use super::counters::{Setting, of_metric};
@@ -272,11 +272,11 @@ struct Flags {
 }
 
 impl Setting {
-    fn action(&self, net: &Net) -> Action {
+    fn action(&self, net: &Net) -> FabricChange {
         let row = TABLE.iter().find(|row| row.metric == self.counter.metric);
         let row = row.unwrap_or_else(|| panic!("no row {}", self.counter.metric));
         let port = port_in(net, &self.node, self.port);
-        Action::SetCounter { port, counter: row.counter, value: self.value }
+        FabricChange::SetCounter { port, counter: row.counter, value: self.value }
     }
 }
 
@@ -307,9 +307,9 @@ impl InSimulator {
         };
         // By the scenario: the first sweep may be over at moment 0, before a test can act.
         let set = settings.iter().map(|setting| setting.action(&story.net));
-        let set: Vec<TimedAction> =
-            set.map(|action| TimedAction { at: Duration::ZERO, action }).collect();
-        story.actions.splice(0..0, set);
+        let set: Vec<TimedChange> =
+            set.map(|action| TimedChange { at: Duration::ZERO, change: action }).collect();
+        story.changes.splice(0..0, set);
         Self::of(story, site.flags)
     }
 
@@ -354,11 +354,11 @@ impl InSimulator {
     }
 
     fn signal(&self, node: &str, port: u8, up: bool) {
-        self.simulated.act(Action::SetSignal { port: self.port_id(node, port), up });
+        self.simulated.act(FabricChange::SetSignal { port: self.port_id(node, port), up });
     }
 
     fn set_agents(&self, node: &str, behavior: AgentBehavior) {
-        self.simulated.act(Action::SetAgents { node: self.node_id(node), behavior });
+        self.simulated.act(FabricChange::SetAgents { node: self.node_id(node), behavior });
     }
 }
 
@@ -411,7 +411,8 @@ impl Ground for InSimulator {
     }
 
     fn another_master(&mut self, host: &str) {
-        self.simulated.act(Action::SetMaster { port: self.port_id(host, 1), reassign_lids: true });
+        self.simulated
+            .act(FabricChange::SetMaster { port: self.port_id(host, 1), reassign_lids: true });
     }
 }
 

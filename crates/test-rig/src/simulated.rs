@@ -15,14 +15,14 @@ use fabric_exporter::metrics::selection::Selection;
 use fabric_exporter::metrics::{Format, OwnMetrics, RenderedMetrics};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
+use ib_mad::Moment;
 use ib_mad::method;
 use ib_mad::moment::Anchor;
-use ib_mad::{Guid, Moment};
 use ib_sim::net::PortId;
-use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
+use ib_sim::scenario::{FabricChange, Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
-use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 use tokio::sync::watch;
 
 use super::Metrics;
@@ -94,8 +94,12 @@ impl MadTransport for Gated {
         self.wire.anchor()
     }
 
-    fn port_guid(&self) -> Option<Guid> {
-        self.wire.port_guid()
+    fn local_port(&self) -> LocalPort {
+        self.wire.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.wire.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
@@ -266,7 +270,7 @@ impl Simulated {
     }
 
     /// Applies an event now.
-    pub fn act(&self, action: Action) {
+    pub fn act(&self, action: FabricChange) {
         lock(&self.world).apply(self.gate.until(), action);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ib_sim::load::Flow;
 use ib_sim::net::PortId;
 use ib_sim::rng::Rng;
-use ib_sim::scenario::{Action, ResolvedScenario, TimedAction};
+use ib_sim::scenario::{FabricChange, ResolvedScenario, TimedChange};
 
 /// The group of each of 22 pairs of hosts that send to each other. In the built-in fabric these are host-0 and host-22
 /// to host-13 and host-35, and eight hosts with the HCAs of gpu-0.
@@ -38,19 +38,19 @@ const KEY: u64 = 0x6a6f_6273;
 
 /// Replaces the traffic of a scenario by jobs, from `past` before its start on. Returns the actions with their time
 /// since then; they begin with the traffic at that time. Empty if the fabric is too large for that.
-pub fn take_traffic(scenario: &mut ResolvedScenario, past: Duration) -> Vec<TimedAction> {
+pub fn take_traffic(scenario: &mut ResolvedScenario, past: Duration) -> Vec<TimedChange> {
     let is_start =
-        |it: &TimedAction| it.at.is_zero() && matches!(it.action, Action::SetTraffic { .. });
-    let Some(place) = scenario.actions.iter().position(is_start) else { return Vec::new() };
-    let Action::SetTraffic { flows, .. } = &scenario.actions[place].action else {
+        |it: &TimedChange| it.at.is_zero() && matches!(it.change, FabricChange::SetTraffic { .. });
+    let Some(place) = scenario.changes.iter().position(is_start) else { return Vec::new() };
+    let FabricChange::SetTraffic { flows, .. } = &scenario.changes[place].change else {
         return Vec::new();
     };
     if flows.len() > MOST_HOSTS {
         return Vec::new();
     }
-    let slow: Vec<PortId> = (scenario.actions.iter())
-        .filter_map(|it| match it.action {
-            Action::LimitIntake { port, .. } => Some(port),
+    let slow: Vec<PortId> = (scenario.changes.iter())
+        .filter_map(|it| match it.change {
+            FabricChange::LimitIntake { port, .. } => Some(port),
             _ => None,
         })
         .collect();
@@ -59,15 +59,15 @@ pub fn take_traffic(scenario: &mut ResolvedScenario, past: Duration) -> Vec<Time
         let is_slow = slow.contains(&flow.to) || slow.contains(&flow.from);
         groups[if is_slow { STORY[0] } else { group(index, flows.len()) }].push(flow);
     }
-    scenario.actions.remove(place);
+    scenario.changes.remove(place);
     let mut actions = Vec::new();
     for (number, flows) in groups.iter().enumerate().filter(|(_, flows)| !flows.is_empty()) {
         let mut rng = Rng::keyed(scenario.seed, &[KEY, number as u64]);
         for (at, load) in loads(&mut rng, past, STORY.contains(&number)) {
             let flows = flows.iter().map(|flow| Flow { offered: flow.offered * load, ..*flow });
-            let action =
-                Action::SetTraffic { name: format!("job-{number}"), flows: flows.collect() };
-            actions.push(TimedAction { at, action });
+            let change =
+                FabricChange::SetTraffic { name: format!("job-{number}"), flows: flows.collect() };
+            actions.push(TimedChange { at, change });
         }
     }
     actions.sort_by_key(|action| action.at);
@@ -125,11 +125,11 @@ mod tests {
     const PAST: Duration = Duration::from_secs(9_000);
 
     /// The offered traffic of each group, at these minutes.
-    fn offered(actions: &[TimedAction], minutes: Range<u64>) -> Vec<f64> {
+    fn offered(actions: &[TimedChange], minutes: Range<u64>) -> Vec<f64> {
         let at = |minute: u64| {
             let mut all = std::collections::BTreeMap::new();
             for action in actions.iter().filter(|it| it.at <= Duration::from_secs(60 * minute)) {
-                let Action::SetTraffic { name, flows } = &action.action else {
+                let FabricChange::SetTraffic { name, flows } = &action.change else {
                     panic!("{action:?}")
                 };
                 all.insert(name, flows.iter().map(|flow| flow.offered).sum::<f64>());
@@ -144,11 +144,11 @@ mod tests {
         for hosts in [None, Some(2), Some(8), Some(500)] {
             let mut scenario =
                 Scenario::demo(hosts).unwrap().resolve(&Overrides::default()).unwrap();
-            let entries = scenario.actions.len();
+            let entries = scenario.changes.len();
             let actions = take_traffic(&mut scenario, PAST);
-            assert_eq!(scenario.actions.len(), entries - 1, "the constant traffic is replaced");
-            let flows = |action: &TimedAction| match &action.action {
-                Action::SetTraffic { flows, .. } => flows.len(),
+            assert_eq!(scenario.changes.len(), entries - 1, "the constant traffic is replaced");
+            let flows = |action: &TimedChange| match &action.change {
+                FabricChange::SetTraffic { flows, .. } => flows.len(),
                 other => panic!("{other:?}"),
             };
             let start = actions.iter().filter(|it| it.at.is_zero()).map(flows).sum::<usize>();
@@ -180,8 +180,8 @@ mod tests {
     fn large_fabric_keeps_its_traffic() {
         let mut scenario =
             Scenario::demo(Some(2_000)).unwrap().resolve(&Overrides::default()).unwrap();
-        let entries = scenario.actions.len();
+        let entries = scenario.changes.len();
         assert!(take_traffic(&mut scenario, PAST).is_empty());
-        assert_eq!(scenario.actions.len(), entries);
+        assert_eq!(scenario.changes.len(), entries);
     }
 }

@@ -27,7 +27,7 @@ use ib_mad::Moment;
 use ib_mad::node::NodeKind;
 use ib_sim::net::Net;
 use ib_sim::scenario::{
-    MAX_TOPOLOGY_BYTES, Overrides, OwnHost, ResolvedScenario, Scenario, TimedAction,
+    MAX_TOPOLOGY_BYTES, Overrides, OwnHost, ResolvedScenario, Scenario, TimedChange,
 };
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, lock, share};
@@ -186,7 +186,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         if is_built_in { jobs::take_traffic(&mut resolved, past::LENGTH) } else { Vec::new() };
     let past = has_past.then(|| Scenario::demo_past(args.hosts));
     let past = past.map(|past| past?.resolve_on(resolved.net.clone(), &Overrides::default()));
-    let past = past.transpose().map_err(Fatal::usage)?.map(|past| past.actions);
+    let past = past.transpose().map_err(Fatal::usage)?.map(|past| past.changes);
     // Before the temporary folder is made: an early signal must not leave it behind.
     let signals = match args.web.config_file {
         // SIGHUP reloads that file.
@@ -236,14 +236,14 @@ struct Story {
     resolved: ResolvedScenario,
     about: String,
     /// Changes of the traffic, from the begin of the past on.
-    jobs: Vec<TimedAction>,
+    jobs: Vec<TimedChange>,
     /// The events of the past, if it is recorded.
-    past: Option<Vec<TimedAction>>,
+    past: Option<Vec<TimedChange>>,
 }
 
 impl Story {
     /// What happens from the begin of the simulation on. Without a past it begins with the jobs that run at its end.
-    fn take_actions(&mut self) -> Vec<TimedAction> {
+    fn take_actions(&mut self) -> Vec<TimedChange> {
         let mut actions = std::mem::take(&mut self.jobs);
         if let Some(past) = self.past.take() {
             actions.extend(past);
@@ -251,7 +251,7 @@ impl Story {
             for job in &mut actions {
                 job.at = job.at.saturating_sub(past::LENGTH);
             }
-            actions.append(&mut self.resolved.actions);
+            actions.append(&mut self.resolved.changes);
         }
         actions.sort_by_key(|action| action.at);
         actions
@@ -313,7 +313,7 @@ fn run_daemon(
     // The simulation takes the scenario; its flows are too many for a copy.
     let descriptions = std::mem::take(&mut scenario.descriptions);
     // With a past, what happens from now on is scheduled when that is over.
-    let later = std::mem::replace(&mut scenario.actions, actions);
+    let later = std::mem::replace(&mut scenario.changes, actions);
     let mut monitors = (0..local_ports.len())
         .map(|fabric_index| daemon.monitor(fabric_index))
         .collect::<Result<Vec<_>, Fatal>>()?;

@@ -9,7 +9,7 @@ use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_sim::net::PortId;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport};
-use ib_umad::query::RunError;
+use ib_umad::plan::RunError;
 use process_clock::Clock;
 
 use super::own_host::SimulatedHost;

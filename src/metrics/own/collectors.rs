@@ -8,7 +8,7 @@ use exporter_web::{Refusal, Refusals, ReloadStatus};
 use exposition::{Family, MetricType};
 use fabric_observation::{Observation, RecorderErrorKind, RecorderMetrics, SharedState};
 use ib_mad::Class;
-use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
+use ib_umad::stats::{MadOutcome, MadStats, ROUND_TRIP_BOUNDS};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, MetricEncoder, NoLabelSet,
@@ -77,11 +77,11 @@ impl Collector for StateCollector {
 fn mads(encoder: &mut DescriptorEncoder<'_>, fabrics: &[Arc<Observation>]) -> fmt::Result {
     let mut metric = begin(encoder, &family::MADS)?;
     for fabric in fabrics {
-        for class in Class::ALL {
+        for class in MadStats::classes() {
             for outcome in MadOutcome::ALL {
                 let labels = [
                     ("fabric", &*fabric.fabric),
-                    ("class", class.label()),
+                    ("class", class.map_or("unknown", Class::label)),
                     ("outcome", outcome.label()),
                 ];
                 let count = fabric.mads.count(class, outcome);

@@ -20,7 +20,7 @@ use ib_mad::port_info::PortInfo;
 use ib_mad::smp::NodeInfo;
 use ib_mad::{Guid, Lid};
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
-use ib_umad::{OutgoingMad, Received, SendError};
+use ib_umad::{LocalPort, OutgoingMad, Received, SendError};
 
 /// A transport to a small fabric that fails on request.
 struct Cable {
@@ -53,13 +53,17 @@ impl MadTransport for Cable {
         self.scripted.anchor()
     }
 
-    fn has_p_key(&self) -> bool {
-        (self.has_p_key)(self.now())
+    fn local_port(&self) -> LocalPort {
+        LocalPort { has_p_key: (self.has_p_key)(self.now()), ..LocalPort::UNKNOWN }
+    }
+
+    fn refresh(&mut self) {
+        self.scripted.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         (self.script)(&mut self.scripted);
-        if !parcel.class.is_smp() && !self.has_p_key() {
+        if !parcel.class.is_smp() && !self.local_port().has_p_key {
             return Err(SendError::Refused(std::io::Error::other("not in the P_Key table")));
         }
         self.scripted.send(parcel)
@@ -433,6 +437,14 @@ impl MadTransport for Day {
         self.scripted.anchor()
     }
 
+    fn local_port(&self) -> LocalPort {
+        self.scripted.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.scripted.refresh();
+    }
+
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         self.scripted.send(parcel)
     }
@@ -551,6 +563,14 @@ impl MadTransport for EventfulWire {
 
     fn anchor(&self) -> Anchor {
         self.scripted.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.scripted.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.scripted.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {

@@ -2,7 +2,7 @@
 
 use fabric_exporter::config::options::FabricOptions;
 use ib_mad::Counter;
-use ib_sim::scenario::{Action, Overrides, Scenario};
+use ib_sim::scenario::{FabricChange, Overrides, Scenario};
 
 use crate::scenario_effects::look::Run;
 use test_rig::Simulated;
@@ -25,7 +25,7 @@ fn watched(clear_saturated: Option<bool>) -> Run {
     run.at(5);
     let port = run.simulated.port("host-3[1]");
     for (counter, value, _) in COUNTED {
-        run.simulated.act(Action::SetCounter { port, counter, value });
+        run.simulated.act(FabricChange::SetCounter { port, counter, value });
     }
     run
 }

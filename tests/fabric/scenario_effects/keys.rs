@@ -7,7 +7,7 @@ use std::time::Duration;
 use fabric_exporter::config::options::FabricOptions;
 use ib_mad::m_key::MKey;
 use ib_sim::net::{NodeId, PortId};
-use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
+use ib_sim::scenario::{FabricChange, Overrides, ResolvedScenario, Scenario};
 
 use crate::scenario_effects::look::Run;
 use test_rig::Simulated;
@@ -138,7 +138,7 @@ fn each_node_gets_its_key_from_opensm_files() {
     let options = FabricOptions { m_key_file: Some(keys), ..FabricOptions::default() };
     let run = Simulated::with(story, options);
     for node in nodes {
-        run.act(Action::SetMKey { nodes: vec![node], m_key: MKey(key(node)), level: 3 });
+        run.act(FabricChange::SetMKey { nodes: vec![node], m_key: MKey(key(node)), level: 3 });
     }
     run.run_to(10 * MINUTE);
     assert_eq!(told(&run, "fabric_exporter_nodes_seen"), 29.0);
@@ -175,7 +175,7 @@ fn changed_m_key_causes_few_smps() {
         let (found, ports) =
             (told(&run, "fabric_exporter_nodes_seen"), told(&run, "fabric_exporter_ports_seen"));
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
-        run.act(Action::SetMKey { nodes, m_key: MKey(0x1234), level: 2 });
+        run.act(FabricChange::SetMKey { nodes, m_key: MKey(0x1234), level: 2 });
         run.run_to(2 * MINUTE + HOUR / 2);
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
         let refused = refused(&run);
@@ -211,7 +211,7 @@ fn refusing_hosts_get_few_smps_until_they_respond() {
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
     assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
-    run.act(Action::SetMKey { nodes: hosts, m_key: MKey::NONE, level: 0 });
+    run.act(FabricChange::SetMKey { nodes: hosts, m_key: MKey::NONE, level: 0 });
     run.run_for(11 * MINUTE);
     assert_eq!(told(&run, "fabric_exporter_nodes_seen"), switches + 160.0);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
@@ -244,7 +244,7 @@ pub fn limited_members(run: &Run) {
     assert_eq!(up("ca"), 2);
     // The remedy: the local port becomes a full member.
     let seat = run.story().net.port(run.story().local_ports[0]).node;
-    run.act(Action::SetMembership { nodes: vec![seat], full: true });
+    run.act(FabricChange::SetMembership { nodes: vec![seat], full: true });
     run.run_for(MINUTE);
     assert_eq!(told(run, "infiniband_partition_suspected"), 0.0);
     assert_eq!(told(run, "fabric_exporter_nodes_failed"), 0.0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ib_mad::counter::{CounterKind, CounterRow, TABLE};
 use ib_sim::load::{Flow, RoutedFlows};
 use ib_sim::net::{Net, PortId};
-use ib_sim::scenario::{Action, ResolvedScenario};
+use ib_sim::scenario::{FabricChange, ResolvedScenario};
 
 use test_rig::{Metrics, Simulated};
 
@@ -73,7 +73,7 @@ impl Run {
     /// The paths of all flows when all links are up.
     pub fn ways(&self) -> Vec<Vec<PortId>> {
         let flows: Vec<Flow> =
-            self.story().actions.iter().flat_map(|step| flows(&step.action)).collect();
+            self.story().changes.iter().flat_map(|step| flows(&step.change)).collect();
         let links: Vec<_> = self.net().ports.iter().map(|port| port.cable).collect();
         RoutedFlows::new(self.net(), &links, &flows).paths
     }
@@ -96,8 +96,8 @@ impl Run {
     }
 }
 
-pub fn flows(action: &Action) -> Vec<Flow> {
-    if let Action::SetTraffic { flows, .. } = action { flows.clone() } else { Vec::new() }
+pub fn flows(action: &FabricChange) -> Vec<Flow> {
+    if let FabricChange::SetTraffic { flows, .. } = action { flows.clone() } else { Vec::new() }
 }
 
 impl Look {

@@ -1,6 +1,6 @@
 //! Subnet managers: a change of the master, and a subnet without one.
 
-use ib_sim::scenario::Action;
+use ib_sim::scenario::FabricChange;
 
 use crate::scenario_effects::look::{Look, Run};
 use test_rig::Simulated;
@@ -48,7 +48,7 @@ fn are(managers: &[&str], changes: f64) -> (Vec<String>, f64) {
 
 fn power(run: &Run, host: &str, on: bool) {
     let node = run.net().port(run.simulated.port(host)).node;
-    run.simulated.act(Action::SetPower { node, on });
+    run.simulated.act(FabricChange::SetPower { node, on });
 }
 
 fn heard_any(look: &Look) -> Option<f64> {
@@ -87,7 +87,7 @@ fn standby_takes_over_when_the_masters_host_is_gone() {
     assert_eq!(heard_any(&run.at(120)), Some(1.0));
     // It takes over.
     let port = run.simulated.port("host-1[1]");
-    run.simulated.act(Action::SetMaster { port, reassign_lids: false });
+    run.simulated.act(FabricChange::SetMaster { port, reassign_lids: false });
     assert_eq!(at(&run, 140), are(&["host-1[1] master"], 2.0));
     power(&run, "host-2[1]", true);
     assert_eq!(at(&run, 170), are(&["host-1[1] master", "host-2[1] standby"], 2.0));
@@ -99,11 +99,15 @@ fn return_of_the_only_manager_is_no_change() {
     assert_eq!(at(&run, 20), are(&["host-1[1] master"], 0.0));
     let port = run.simulated.port("host-1[1]");
     for (from, gone, back) in [
-        (20, Action::SetSignal { port, up: false }, Action::SetSignal { port, up: true }),
+        (
+            20,
+            FabricChange::SetSignal { port, up: false },
+            FabricChange::SetSignal { port, up: true },
+        ),
         (
             100,
-            Action::SetPower { node: run.net().port(port).node, on: false },
-            Action::SetPower { node: run.net().port(port).node, on: true },
+            FabricChange::SetPower { node: run.net().port(port).node, on: false },
+            FabricChange::SetPower { node: run.net().port(port).node, on: true },
         ),
     ] {
         run.simulated.act(gone);

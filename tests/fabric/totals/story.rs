@@ -7,7 +7,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::rate::{Speed, Width};
 use ib_sim::load::Flow;
 use ib_sim::net::{Net, NodeId, PortId};
-use ib_sim::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario};
+use ib_sim::scenario::{AgentBehavior, FabricChange, MadDelivery, ResolvedScenario};
 use proptest::prelude::*;
 
 use crate::totals::ledger::Tally;
@@ -37,7 +37,7 @@ pub struct Unrest {
     local_ports: Vec<PortId>,
     hosts: Vec<PortId>,
     /// The effects that end, with the number of turns until then.
-    ends: Vec<(u32, Action)>,
+    ends: Vec<(u32, FabricChange)>,
     /// Of each name.
     flowing: [bool; 3],
     /// A cable was moved: a node may be cut off permanently.
@@ -63,7 +63,7 @@ impl Unrest {
     }
 
     /// The actions of a turn, in order of time.
-    pub fn actions(&mut self, turn: &Turn) -> Vec<(f64, Action)> {
+    pub fn actions(&mut self, turn: &Turn) -> Vec<(f64, FabricChange)> {
         let mut actions = Vec::new();
         for (left, _) in &mut self.ends {
             *left = left.saturating_sub(1);
@@ -76,7 +76,7 @@ impl Unrest {
         for (share, seeds) in turn {
             self.event(share, seeds, &mut actions);
             // No other event in this turn.
-            if matches!(actions.last(), Some((_, Action::SetMaster { .. }))) {
+            if matches!(actions.last(), Some((_, FabricChange::SetMaster { .. }))) {
                 break;
             }
         }
@@ -90,10 +90,10 @@ impl Unrest {
             *left = 1;
         }
         for name in ["0", "1", "2", "across"] {
-            self.ends.push((1, Action::SetTraffic { name: name.into(), flows: Vec::new() }));
+            self.ends.push((1, FabricChange::SetTraffic { name: name.into(), flows: Vec::new() }));
         }
         for end in self.net.port_ids() {
-            self.ends.push((1, Action::CorruptBits { port: end, ratio: 0.0 }));
+            self.ends.push((1, FabricChange::CorruptBits { port: end, ratio: 0.0 }));
         }
     }
 
@@ -105,8 +105,8 @@ impl Unrest {
     fn for_a_while(
         &mut self,
         (share, length): (f64, u32),
-        actions: &mut Vec<(f64, Action)>,
-        (begin, end): (Action, Action),
+        actions: &mut Vec<(f64, FabricChange)>,
+        (begin, end): (FabricChange, FabricChange),
     ) {
         actions.push((share, begin));
         match length % 4 {
@@ -116,7 +116,7 @@ impl Unrest {
     }
 
     #[expect(clippy::too_many_lines, reason = "a list of kinds")]
-    fn event(&mut self, share: f64, seeds: Seeds, actions: &mut Vec<(f64, Action)>) {
+    fn event(&mut self, share: f64, seeds: Seeds, actions: &mut Vec<(f64, FabricChange)>) {
         let (kind, a, b, strength) = seeds;
         let port = PortId(a % self.net.ports.len() as u32);
         let node = NodeId(a % self.net.nodes.len() as u32);
@@ -137,57 +137,59 @@ impl Unrest {
                 let name = b as usize % 3;
                 self.flowing[name] = !self.flowing[name];
                 let flows = if self.flowing[name] { flows } else { Vec::new() };
-                actions.push((share, Action::SetTraffic { name: name.to_string(), flows }));
+                actions.push((share, FabricChange::SetTraffic { name: name.to_string(), flows }));
                 self.tally.traffics += 1;
             }
             3..=5 => {
                 let ratio = 10f64.powf(-9.0 - 4.0 * strength);
-                let end = Action::CorruptBits { port, ratio: 0.0 };
-                let begin = Action::CorruptBits { port, ratio };
+                let end = FabricChange::CorruptBits { port, ratio: 0.0 };
+                let begin = FabricChange::CorruptBits { port, ratio };
                 self.for_a_while(when, actions, (begin, end));
                 self.tally.bad_cables += 1;
             }
             6 | 7 => {
-                let [down, up] = [false, true].map(|up| Action::SetSignal { port, up });
+                let [down, up] = [false, true].map(|up| FabricChange::SetSignal { port, up });
                 self.for_a_while(when, actions, (down, up));
                 self.tally.flaps += u64::from(b % 4 == 0);
                 self.tally.unplugs += u64::from(b % 4 != 0);
             }
             8 => {
-                actions.extend(vec![(share, Action::Retrain { port }); 1 + b as usize % 3]);
+                actions.extend(vec![(share, FabricChange::Retrain { port }); 1 + b as usize % 3]);
                 self.tally.retrains += 1;
             }
             9 => {
                 let width = [None, Some(Width::X1)][b as usize % 2];
                 let speed = [None, Some(Speed::Sdr), Some(Speed::Qdr)][b as usize / 2 % 3];
-                let end = Action::LimitLink { port, width: None, speed: None };
-                let begin = Action::LimitLink { port, width, speed };
+                let end = FabricChange::LimitLink { port, width: None, speed: None };
+                let begin = FabricChange::LimitLink { port, width, speed };
                 self.for_a_while(when, actions, (begin, end));
                 self.tally.degrades += 1;
             }
             10..=12 => self.reboot(node, when, actions),
             13 | 14 => {
-                actions.push((share, Action::ClearCounters { ports: vec![port] }));
+                actions.push((share, FabricChange::ClearCounters { ports: vec![port] }));
                 self.tally.clears_of_a_port += 1;
             }
             24 => {
                 // As tools that clear errors but not traffic, or the reverse.
                 let counters = Counter::all().skip(b as usize % 12).step_by(1 + a as usize % 5);
-                let clear = |counter| (share, Action::SetCounter { port, counter, value: 0 });
+                let clear = |counter| (share, FabricChange::SetCounter { port, counter, value: 0 });
                 actions.extend(counters.map(clear));
                 self.tally.clears_of_some += 1;
             }
             15 => {
-                actions.push((share, Action::ClearCounters { ports: ports_of(node) }));
+                actions.push((share, FabricChange::ClearCounters { ports: ports_of(node) }));
                 self.tally.clears_of_a_node += 1;
             }
             16 => {
-                actions
-                    .push((share, Action::ClearCounters { ports: self.net.port_ids().collect() }));
+                actions.push((
+                    share,
+                    FabricChange::ClearCounters { ports: self.net.port_ids().collect() },
+                ));
                 self.tally.clears_of_all += 1;
             }
             17 => {
-                let clear = Action::ClearCounters { ports: ports_of(node) };
+                let clear = FabricChange::ClearCounters { ports: ports_of(node) };
                 actions.push((share, clear.clone()));
                 actions.push((share + (1.0 - share) / 2.0, clear));
                 self.tally.clears_repeated += 1;
@@ -202,26 +204,28 @@ impl Unrest {
                     AgentBehavior::Busy(strength),
                     AgentBehavior::Delayed(Duration::from_millis(200).mul_f64(strength)),
                 ][b as usize / 4 % 4];
-                let end = Action::SetAgents { node, behavior: AgentBehavior::Normal };
-                self.for_a_while(when, actions, (Action::SetAgents { node, behavior }, end));
+                let end = FabricChange::SetAgents { node, behavior: AgentBehavior::Normal };
+                self.for_a_while(when, actions, (FabricChange::SetAgents { node, behavior }, end));
                 self.tally.silences += 1;
             }
             20 => {
-                let begin =
-                    Action::SetDelivery(MadDelivery { loss: 0.3 * strength, ..self.delivery });
-                self.for_a_while(when, actions, (begin, Action::SetDelivery(self.delivery)));
+                let begin = FabricChange::SetDelivery(MadDelivery {
+                    loss: 0.3 * strength,
+                    ..self.delivery
+                });
+                self.for_a_while(when, actions, (begin, FabricChange::SetDelivery(self.delivery)));
                 self.tally.losses += 1;
             }
             21 => {
                 let to = PortId(b % self.net.ports.len() as u32);
-                actions.push((share, Action::MoveCable { from: port, to }));
+                actions.push((share, FabricChange::MoveCable { from: port, to }));
                 self.reshaped = true;
                 self.tally.moves += 1;
             }
             22 => {
                 let port = self.host(a);
                 let [slow, sound] =
-                    [strength, 1.0].map(|fraction| Action::LimitIntake { port, fraction });
+                    [strength, 1.0].map(|fraction| FabricChange::LimitIntake { port, fraction });
                 self.for_a_while(when, actions, (slow, sound));
                 self.tally.slow_hosts += 1;
             }
@@ -233,17 +237,17 @@ impl Unrest {
                     return;
                 }
                 let port = self.local_ports[self.local_ports.len() - 1];
-                actions.push((share, Action::SetMaster { port, reassign_lids: true }));
+                actions.push((share, FabricChange::SetMaster { port, reassign_lids: true }));
                 self.tally.readdressings += 1;
             }
         }
     }
 
-    fn reboot(&mut self, node: NodeId, when: (f64, u32), actions: &mut Vec<(f64, Action)>) {
+    fn reboot(&mut self, node: NodeId, when: (f64, u32), actions: &mut Vec<(f64, FabricChange)>) {
         if self.local_ports.iter().any(|port| self.net.port(*port).node == node) {
             return;
         }
-        let [off, on] = [false, true].map(|on| Action::SetPower { node, on });
+        let [off, on] = [false, true].map(|on| FabricChange::SetPower { node, on });
         self.for_a_while(when, actions, (off, on));
         if self.net.node(node).kind == NodeKind::Switch {
             self.tally.reboots_of_switches += 1;

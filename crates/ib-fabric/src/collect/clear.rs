@@ -15,7 +15,7 @@ use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::pma::{clear_counters, clear_fec_counters};
 use ib_mad::reading::Raw;
-use ib_umad::query::QueryPlan;
+use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;

@@ -8,7 +8,7 @@ use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::smp::{self, NodeInfo, SmInfo, SmState};
 use ib_mad::{DirectedRoute, Guid, Lid, Moment, Query};
-use ib_umad::query::QueryPlan;
+use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;

@@ -22,7 +22,7 @@ use ib_mad::register::{
 use ib_mad::vendor::{self, GeneralInfo};
 use ib_mad::{Guid, Lid, Mad, Moment, PortKey};
 use ib_umad::client::SendConfig;
-use ib_umad::query::QueryPlan;
+use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::agent_cache::m_key_of;

@@ -10,7 +10,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::reading::Raw;
 use ib_mad::smp::{self, SmInfo, SmState};
 use ib_mad::{Guid, Moment};
-use ib_umad::query::QueryPlan;
+use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request};
 
 use super::agent_cache::{AgentCache, m_key_of};

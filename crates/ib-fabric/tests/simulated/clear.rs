@@ -5,9 +5,9 @@ use ib_fabric::snapshot::Cleared;
 use ib_mad::moment::Anchor;
 use ib_mad::reading::Raw;
 use ib_mad::{PortKey, method};
-use ib_sim::scenario::Action;
+use ib_sim::scenario::FabricChange;
 use ib_sim::transport::{SharedSimulation, lock};
-use ib_umad::{Received, SendError, TransportError};
+use ib_umad::{LocalPort, Received, SendError, TransportError};
 
 /// A transport to a simulated fabric that records requests, and can drop or change them.
 pub(super) struct RecordingTransport {
@@ -53,7 +53,7 @@ impl RecordingTransport {
         let mut world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
-        world.apply(self.transport.now(), Action::SetCounter { port, counter, value });
+        world.apply(self.transport.now(), FabricChange::SetCounter { port, counter, value });
     }
 }
 
@@ -64,6 +64,14 @@ impl MadTransport for RecordingTransport {
 
     fn anchor(&self) -> Anchor {
         self.transport.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.transport.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.transport.refresh();
     }
 
     fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {

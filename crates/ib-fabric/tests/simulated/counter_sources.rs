@@ -4,7 +4,7 @@ use super::clear::{RecordingTransport, port};
 use super::*;
 use ib_health::totals::{Growth, PortTotals};
 use ib_mad::Reading;
-use ib_umad::query::drain_until;
+use ib_umad::plan::drain_until;
 
 /// The rate of a 4x NDR port, in bytes a second.
 const RATE: u64 = 50_000_000_000;

@@ -12,7 +12,7 @@ use ib_fabric::names::Naming;
 use ib_mad::Moment;
 use ib_umad::MadTransport;
 use ib_umad::client::{MadClient, SendConfig};
-use ib_umad::query::{QueryPlan, run};
+use ib_umad::plan::{QueryPlan, run};
 
 pub fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
     let mut client = MadClient::new(SendConfig::default());

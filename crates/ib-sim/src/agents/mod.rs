@@ -10,10 +10,8 @@ use ib_mad::smp::SmInfo;
 use ib_mad::{Class, Mad, method, status};
 
 use super::net::PortId;
-use super::scenario::RegisterBehavior;
 use super::simulation::Simulation;
-
-pub(crate) use vendor::is_optical;
+use crate::change::RegisterBehavior;
 
 /// How much later a node with [slow](RegisterBehavior::Slow) registers responds to requests of module pages.
 const SLOW: Duration = Duration::from_secs(5);
@@ -30,7 +28,11 @@ pub(crate) fn delay(simulation: &Simulation, at: PortId, request: &Mad) -> Optio
     match behavior {
         RegisterBehavior::Slow if vendor::is_module_page(request) => Some(SLOW),
         RegisterBehavior::Hung if vendor::is_module_page(request) => None,
-        _ => Some(Duration::ZERO),
+        RegisterBehavior::Normal
+        | RegisterBehavior::Absent
+        | RegisterBehavior::Refused
+        | RegisterBehavior::Slow
+        | RegisterBehavior::Hung => Some(Duration::ZERO),
     }
 }
 

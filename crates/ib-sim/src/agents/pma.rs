@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
+use crate::change::FabricChange;
 use crate::device::{DeviceModel, MODELS};
 use crate::net::PortId;
-use crate::scenario::Action;
 use crate::simulation::Simulation;
 use ib_mad::PortNumber;
 use ib_mad::class_port_info::ClassPortInfo;
@@ -117,7 +117,7 @@ pub(super) fn set(simulation: &mut Simulation, at: PortId, request: &Mad) -> boo
     let (ports, now): (Vec<PortId>, _) = (ports.collect(), simulation.now());
     for (counter, value) in values {
         for &port in &ports {
-            simulation.apply(now, Action::SetCounter { port, counter, value });
+            simulation.apply(now, FabricChange::SetCounter { port, counter, value });
         }
     }
     true

@@ -6,7 +6,7 @@ use super::*;
 use crate::load::Flow;
 use crate::net::Net;
 use crate::net::shapes::FatTree;
-use crate::scenario::{Action, MadDelivery, ResolvedScenario};
+use crate::scenario::{FabricChange, MadDelivery, ResolvedScenario};
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter};
@@ -60,7 +60,7 @@ fn simulation(net: Net) -> Simulation {
         sm_ports: vec![sm],
         seed: 1,
         delivery,
-        actions: Vec::new(),
+        changes: Vec::new(),
         own_host: None,
         descriptions: Vec::new(),
     })
@@ -107,7 +107,7 @@ fn subnet(attribute: u16, modifier: u32) -> Query {
 fn overflow(simulation: &mut Simulation, port: PortId) {
     for counter in Counter::all() {
         let value = 0x0123_4567_89ab_cdef;
-        simulation.apply(at(1), Action::SetCounter { port, counter, value });
+        simulation.apply(at(1), FabricChange::SetCounter { port, counter, value });
     }
 }
 
@@ -251,9 +251,12 @@ fn all_port_select_sums_all_ports() {
     let net = simulation.net();
     let node = net.port(find(net, "leaf-0-0[0]")).node;
     for (port, value) in net.cable_ports(node).zip([1, 20, 300, 4000, 0, 50_000]) {
-        simulation.apply(at(1), Action::SetCounter { port, counter: Counter::SymbolErrors, value });
         simulation
-            .apply(at(1), Action::SetCounter { port, counter: Counter::LinkDowned, value: 60 });
+            .apply(at(1), FabricChange::SetCounter { port, counter: Counter::SymbolErrors, value });
+        simulation.apply(
+            at(1),
+            FabricChange::SetCounter { port, counter: Counter::LinkDowned, value: 60 },
+        );
     }
     let data = |attribute| get(&simulation, "leaf-0-0[3]", pma::counters(attribute, 255));
     let wide = data(Attribute::PortCountersExtended);
@@ -270,7 +273,7 @@ fn set_changes_selected_counters_only() {
     let [host, leaf] = ["host-0[1]", "leaf-0-0[1]"].map(|label| find(simulation.net(), label));
     for port in [host, leaf] {
         for counter in Counter::all() {
-            simulation.apply(at(1), Action::SetCounter { port, counter, value: 200 });
+            simulation.apply(at(1), FabricChange::SetCounter { port, counter, value: 200 });
         }
     }
     let select = [Counter::LinkDowned, Counter::XmitWait, Counter::XmitData];
@@ -321,8 +324,8 @@ fn xmit_wait_has_the_tick_of_the_switch() {
         let [from, to] = ["host-0[1]", "host-1[1]"].map(|label| find(simulation.net(), label));
         let root = find(simulation.net(), "leaf-0-0[2]");
         let flows = vec![Flow { from, to, offered: 1e9, packet: 4096 }];
-        simulation.apply(at(1), Action::SetTraffic { name: "all".into(), flows });
-        simulation.apply(at(1), Action::LimitIntake { port: to, fraction: 0.0 });
+        simulation.apply(at(1), FabricChange::SetTraffic { name: "all".into(), flows });
+        simulation.apply(at(1), FabricChange::LimitIntake { port: to, fraction: 0.0 });
         simulation.advance(at(2));
         // The port waits all the time. The older switch counts the bytes of a lane.
         let lanes = if tick == 7 { 1 } else { 4 };
@@ -341,18 +344,19 @@ fn corrected_symbols_are_counted_per_lane() {
     // 400 Gb/s with 1 bit in 10^8 wrong.
     assert_eq!((sound.port_corrected_symbols, sound.port_uncorrectable_blocks), (40_000, 0));
     assert_eq!(sound.corrected[..5], [10_000, 10_000, 10_000, 10_000, 0]);
-    simulation.apply(at(10), Action::CorruptBits { port, ratio: 1e-12 });
+    simulation.apply(at(10), FabricChange::CorruptBits { port, ratio: 1e-12 });
     simulation.advance(at(70));
     let bad = PortExtendedSpeedsCounters::decode(&get(&simulation, "leaf-0-0[1]", lanes));
     assert!(bad.port_corrected_symbols > 100 * sound.port_corrected_symbols);
     let symbols = simulation.count(port, Counter::SymbolErrors);
     assert!(symbols > 0 && u64::from(bad.port_uncorrectable_blocks) == symbols);
     // A link with one lane has one.
-    simulation.apply(at(70), Action::LimitLink { port, width: Some(Width::X1), speed: None });
+    simulation.apply(at(70), FabricChange::LimitLink { port, width: Some(Width::X1), speed: None });
     let narrow = PortExtendedSpeedsCounters::decode(&get(&simulation, "leaf-0-0[1]", lanes));
     assert_eq!(narrow.corrected[1], 0);
     // A link that is too slow for Reed-Solomon keeps its counters.
-    simulation.apply(at(70), Action::LimitLink { port, width: None, speed: Some(Speed::Edr) });
+    simulation
+        .apply(at(70), FabricChange::LimitLink { port, width: None, speed: Some(Speed::Edr) });
     simulation.advance(at(900));
     let slow = PortExtendedSpeedsCounters::decode(&get(&simulation, "leaf-0-0[1]", lanes));
     assert_eq!(slow.port_corrected_symbols, bad.port_corrected_symbols);
@@ -368,7 +372,7 @@ fn fec_counters_saturate_at_32_bits() {
     {
         let mut simulation = simulation_of(switch, hca);
         let port = find(simulation.net(), label);
-        simulation.apply(at(1), Action::CorruptBits { port, ratio: 1e-12 });
+        simulation.apply(at(1), FabricChange::CorruptBits { port, ratio: 1e-12 });
         simulation.advance(at(3000));
         let full = PortExtendedSpeedsCounters::decode(&get(&simulation, label, lanes));
         assert_eq!(full.port_corrected_symbols, u32::MAX, "{hca}");
@@ -502,7 +506,7 @@ fn port_info_has_state_and_lids() {
     // The link comes up again.
     let port = find(simulation.net(), "leaf-0-0[1]");
     for up in [false, true] {
-        simulation.apply(at(5), Action::SetSignal { port, up });
+        simulation.apply(at(5), FabricChange::SetSignal { port, up });
     }
     assert_eq!(read(&simulation, "leaf-0-0[0]", 1).state, PortState::Init);
     let change = |simulation: &Simulation| {
@@ -574,7 +578,7 @@ fn sm_info_has_master_and_standby() {
     let (master, standby) = (Some(SmState::Master as u8), Some(SmState::Standby as u8));
     assert_eq!(read(&simulation), [None, master, None, None]);
     let port = find(simulation.net(), "leaf-0-1[0]");
-    simulation.apply(at(1), Action::SetMaster { port, reassign_lids: false });
+    simulation.apply(at(1), FabricChange::SetMaster { port, reassign_lids: false });
     // A switch's subnet manager responds at any port.
     assert_eq!(read(&simulation), [None, standby, master, master]);
     let guid = simulation.net().port(port).guid;
@@ -590,7 +594,7 @@ fn active_fec_mode_depends_on_speed() {
     };
     assert_eq!(active(&simulation), Fec::ReedSolomon as u16);
     let port = find(simulation.net(), "leaf-0-0[1]");
-    simulation.apply(at(1), Action::LimitLink { port, width: None, speed: Some(Speed::Edr) });
+    simulation.apply(at(1), FabricChange::LimitLink { port, width: None, speed: Some(Speed::Edr) });
     assert_eq!(active(&simulation), Fec::None as u16);
 }
 
@@ -600,7 +604,7 @@ fn set_of_all_fec_counters_clears_them() {
     let local_port = find(simulation.net(), "leaf-0-0[0]");
     let port = find(simulation.net(), "leaf-0-0[1]");
     for counter in [Counter::FecCorrectedSymbols, Counter::FecUncorrectableBlocks] {
-        simulation.apply(at(1), Action::SetCounter { port, counter, value: 1 << 33 });
+        simulation.apply(at(1), FabricChange::SetCounter { port, counter, value: 1 << 33 });
     }
     let counters = |simulation: &Simulation| {
         let query = pma::counters(Attribute::PortExtendedSpeedsCounters, 1);

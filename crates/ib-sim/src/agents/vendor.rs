@@ -13,8 +13,8 @@ use ib_mad::register::{
 use ib_mad::vendor::{ACCESS_REGISTER, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
 
-use crate::net::{Net, NodeId, PortId};
-use crate::scenario::RegisterBehavior;
+use crate::change::RegisterBehavior;
+use crate::net::{NodeId, PortId};
 use crate::simulation::Simulation;
 
 /// The register MGIR, and its part that GeneralInfo has, too. The exporter does not read it; mstflint does.
@@ -270,11 +270,6 @@ fn whole(count: f64) -> u64 {
     count as u64
 }
 
-/// Whether a cable is optical: copper to hosts, active optical cables between switches.
-pub(crate) fn is_optical(net: &Net, port: PortId, peer: PortId) -> bool {
-    [port, peer].iter().all(|end| net.node_of(*end).kind == NodeKind::Switch)
-}
-
 /// The module of a port: passive copper to hosts, active optical cables between switches. Both ends of a cable have one
 /// serial number.
 fn module(simulation: &Simulation, port: PortId) -> Module {
@@ -283,7 +278,7 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
     let Some(peer) = state.cable else {
         return Module { kind: 4, ..Module::default() };
     };
-    let is_optical = is_optical(net, port, peer);
+    let is_optical = net.is_optical(port, peer);
     let fastest = net.node_of(port).model.fastest.min(net.node_of(peer).model.fastest);
     let (identifier, part_number) = match (fastest, is_optical) {
         (Speed::Ndr | Speed::Xdr, true) => (8, "MFA7U10-H010"),

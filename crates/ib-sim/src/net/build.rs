@@ -6,7 +6,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortNumber};
 
 use super::rates::Rates;
-use super::{Net, Node, NodeId, Port, PortId};
+use super::topology::{Net, Node, NodeId, Port, PortId};
 
 /// The longest id that ibsim keeps. It cuts longer ones, so that two may become one.
 pub const LONGEST_ID: usize = 64;

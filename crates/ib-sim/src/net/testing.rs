@@ -7,7 +7,7 @@ use ib_mad::node::NodeKind;
 
 use super::build::default_guid;
 use super::rates::{MASKS, Mask, Rates};
-use super::{Net, Node, Port, PortId};
+use super::topology::{Net, Node, Port, PortId};
 
 /// Writes a net: each node with its GUIDs and ids, the rates of its ports where they differ from
 /// those of the node before, and its cables.

@@ -1,164 +1,152 @@
-//! Scenarios: the actions on a fabric, and their times.
+//! Scenarios: the changes of a fabric, and their times.
 //!
 //! A [`Scenario`] is read from YAML. [`Scenario::resolve`] builds its fabric and applies each entry
 //! of the timeline to it: names become ports, cables are followed as they move, and effects that
 //! overlap are put in order. The result, a [`ResolvedScenario`], names nothing that does not exist.
 //! `docs/dev/scenarios.md` is the reference of the file.
 
+mod demo;
+mod entries;
 mod file;
 mod index;
-mod link_entries;
-mod node_entries;
+mod initial_traffic;
+mod overrides;
+mod problem;
 mod resolve;
-mod source;
+mod resolved;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod topology_source;
 mod value;
 
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use ib_mad::counter::Counter;
-use ib_mad::m_key::MKey;
-use ib_mad::rate::{Speed, Width};
+use site_config::file::MAX_BYTES;
 
-use super::load::Flow;
-use super::net::{Net, NodeId, PortId};
-use super::simulation::Dirt;
+use crate::net::shapes::FatTree;
+use crate::net::{self, Net};
+use file::File;
+use problem::{Lines, Problem, bad_override};
+use resolve::resolve;
 
-pub use file::ENTRIES;
-pub use source::{FabricSource, MAX_TOPOLOGY_BYTES, Overrides, Scenario, ScenarioError};
+pub use crate::change::{
+    AgentBehavior, Dirt, FabricChange, MadDelivery, RegisterBehavior, TimedChange,
+};
+pub use entries::ENTRIES;
+pub use overrides::Overrides;
+pub use problem::ScenarioError;
+pub use resolved::{OwnHost, ResolvedScenario};
+pub use topology_source::TopologySource;
 
-/// A change of the fabric, in terms of its [`Net`].
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the variants describe their fields")]
-pub enum Action {
-    /// Bits that come in at this port are wrong with this bit error ratio (behind any forward error
-    /// correction); 0 ends it.
-    CorruptBits { port: PortId, ratio: f64 },
-    /// The connector before this port's receiver gets dirty, or is clean again.
-    SetDirt { port: PortId, dirt: Option<Dirt> },
-    /// The module of this port has this temperature in degrees Celsius; `None` is the usual one.
-    SetModuleTemperature { port: PortId, degrees: Option<u8> },
-    /// The cable at this port is replaced by another one of its kind.
-    SwapCable { port: PortId },
-    /// How a node responds to requests of registers.
-    SetRegisters { node: NodeId, behavior: RegisterBehavior },
-    /// Nodes require this VSKey in requests of the vendor class; 0 is none.
-    SetVsKey { nodes: Vec<NodeId>, key: u64 },
-    /// The link at this port, seen from either end, loses its signal or gets it back.
-    SetSignal { port: PortId, up: bool },
-    /// The link at this port loses its signal so briefly that it retrains by itself: a
-    /// LinkErrorRecovery, not a LinkDowned.
-    Retrain { port: PortId },
-    /// The link at this port retrains, no wider and no faster than this; `None` is no limit.
-    LimitLink { port: PortId, width: Option<Width>, speed: Option<Speed> },
-    /// The adapter receives only this fraction of what its link carries; 1 is all.
-    LimitIntake { port: PortId, fraction: f64 },
-    /// A node goes off and takes all its links down, or comes on again with counters at zero.
-    SetPower { node: NodeId, on: bool },
-    /// Another tool clears the counters of these ports.
-    ClearCounters { ports: Vec<PortId> },
-    /// Another tool sets a counter; the value is in the counter's own units.
-    SetCounter { port: PortId, counter: Counter, value: u64 },
-    /// How a node's agents respond.
-    SetAgents { node: NodeId, behavior: AgentBehavior },
-    /// The subnet manager protects nodes with an M_Key (0 is none), at this M_KeyProtectBits level.
-    SetMKey { nodes: Vec<NodeId>, m_key: MKey, level: u8 },
-    /// The subnet manager makes the ports of nodes full or limited members of the default
-    /// partition. At the start all are full members.
-    SetMembership { nodes: Vec<NodeId>, full: bool },
-    /// How MADs are delivered.
-    SetDelivery(MadDelivery),
-    /// A cable's end is pulled out of one port and plugged into another. If that port has a cable,
-    /// the two cables change places.
-    MoveCable { from: PortId, to: PortId },
-    /// The subnet manager at this port (an adapter's, or a switch's port 0) becomes the master, and
-    /// may give every port another LID.
-    SetMaster { port: PortId, reassign_lids: bool },
-    /// Replaces all flows of this name; none ends them.
-    SetTraffic { name: String, flows: Vec<Flow> },
+/// A scenario's file.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The file's name in errors.
+    name: String,
+    /// The folder that paths in it start from.
+    folder: PathBuf,
+    file: File,
+    lines: Lines,
 }
 
-/// How a node's agents respond.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum AgentBehavior {
-    /// Normally.
-    #[default]
-    Normal,
-    /// Not at all; packets are still forwarded.
-    Silent,
-    /// This much later.
-    Delayed(Duration),
-    /// To all but this fraction of the requests.
-    Lossy(f64),
-    /// With the status "busy" to this fraction of the requests.
-    Busy(f64),
+/// The largest topology file: one of the largest subnet, which has 49,151 LIDs, has some 30 MB.
+pub const MAX_TOPOLOGY_BYTES: u64 = 256 << 20;
+
+/// Reads a regular file, up to a size.
+fn read_file(path: &Path, max: u64) -> Result<String, ScenarioError> {
+    let wrong = |problem: String| Problem::new(None, problem).in_file(&path.display().to_string());
+    let bytes = site_config::file::read(path, max).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| wrong(site_config::yaml::not_utf8(&error)))
 }
 
-display_text::labeled_enum! {
-    /// How a node responds to requests of registers.
-    #[derive(Default)]
-    pub enum RegisterBehavior {
-        #[default]
-        Normal, "normal", "As its generation does.";
-        Absent, "absent", "GeneralInfo does not announce registers.";
-        Refused, "refused", "Each register has status 0x14, unsupported.";
-        Slow, "slow", "Pages of modules take five seconds.";
-        Hung, "hung", "No response to requests of pages of modules.";
+impl Scenario {
+    /// Reads a scenario's file.
+    pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let scenario = Scenario::parse(&path.display().to_string(), &read_file(path, MAX_BYTES)?)?;
+        Ok(Scenario { folder, ..scenario })
     }
-}
 
-/// How MADs are delivered.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MadDelivery {
-    /// From the request to the response of a neighbor.
-    pub round_trip: Duration,
-    /// Added for each further hop.
-    pub per_hop: Duration,
-    /// Up to this much is added at random: responses overtake each other.
-    pub jitter: Duration,
-    /// The fraction that is lost, of requests and responses together.
-    pub loss: f64,
-}
+    /// Reads a scenario from its text; paths in it start from the working directory.
+    pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+        let (file, lines) = file::parse(text).map_err(|problem| problem.in_file(name))?;
+        Ok(Scenario { name: name.to_owned(), folder: PathBuf::new(), file, lines })
+    }
 
-/// An action and its time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TimedAction {
-    /// Time since the start.
-    pub at: Duration,
-    /// The action.
-    pub action: Action,
-}
+    /// The built-in scenario, on a fabric with this many hosts, by default 36.
+    pub fn demo(hosts: Option<u32>) -> Result<Scenario, ScenarioError> {
+        Scenario::parse("demo.yml", &demo::text(hosts)?)
+    }
 
-/// The exporter's own host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnHost {
-    /// The ports of all its adapters that have a cable.
-    pub ports: Vec<PortId>,
-    /// The name of a RoCE device, which is in no fabric.
-    pub roce: Option<String>,
-    /// From when on this device pauses its switch most of the time.
-    pub pfc_storm: Option<Duration>,
-}
+    /// What happened on the fabric of the built-in scenario in the hours before it starts.
+    pub fn demo_past(hosts: Option<u32>) -> Result<Scenario, ScenarioError> {
+        Scenario::parse("demo-past.yml", &demo::past_text(hosts))
+    }
 
-/// A scenario on its fabric: all that a simulation needs.
-#[derive(Clone, Debug)]
-pub struct ResolvedScenario {
-    /// The fabric at the start.
-    pub net: Net,
-    /// The ports that the exporter sends from, one for each plane.
-    pub local_ports: Vec<PortId>,
-    /// The ports of the master subnet managers, one for each plane.
-    pub sm_ports: Vec<PortId>,
-    /// The seed of all random numbers.
-    pub seed: u64,
-    /// How MADs are delivered at the start.
-    pub delivery: MadDelivery,
-    /// The actions, in order of time. Traffic from the start is an action at 0.
-    pub actions: Vec<TimedAction>,
-    /// What the exporter's own host is like, if its devices are read, too.
-    pub own_host: Option<OwnHost>,
-    /// A sentence for each entry of the timeline, with its time.
-    pub descriptions: Vec<(Duration, String)>,
+    /// What it shows, in a sentence; empty if the file does not say.
+    pub fn about(&self) -> &str {
+        self.file.about.as_deref().unwrap_or_default()
+    }
+
+    /// Where the fabric comes from.
+    pub fn source(&self, overrides: &Overrides) -> Result<TopologySource, ScenarioError> {
+        overrides.check()?;
+        if let Some(path) = &overrides.fabric {
+            return Ok(TopologySource::File(path.clone()));
+        }
+        let default = || TopologySource::FatTree(FatTree::default());
+        match (overrides.hosts, self.file.fabric.clone().unwrap_or_else(default)) {
+            (_, TopologySource::File(path)) if path.as_os_str().is_empty() => {
+                Err(self.lines.problem("fabric.file", "must not be empty").in_file(&self.name))
+            }
+            (None, TopologySource::File(path)) => Ok(TopologySource::File(self.folder.join(path))),
+            (None, source) => Ok(source),
+            (Some(hosts), TopologySource::FatTree(tree)) => {
+                Ok(TopologySource::FatTree(tree.with_hosts(hosts)))
+            }
+            _ => Err(bad_override("--hosts", "valid only for fat trees")),
+        }
+    }
+
+    /// The fabric, built.
+    pub fn net(&self, overrides: &Overrides) -> Result<Net, ScenarioError> {
+        let source = self.source(overrides)?;
+        let built = match &source {
+            TopologySource::FatTree(shape) => shape.build(),
+            TopologySource::BackToBack(shape) => shape.build(),
+            TopologySource::DragonflyPlus(shape) => shape.build(),
+            TopologySource::File(path) => {
+                let net = net::file::parse(&read_file(path, MAX_TOPOLOGY_BYTES)?);
+                let file = path.display().to_string();
+                return net.map_err(|wrong| Problem::new(None, wrong.to_string()).in_file(&file));
+            }
+        };
+        built.map_err(|error| {
+            // What depends on the number of hosts is about the override.
+            let about_hosts = error.about_hosts.as_ref().filter(|_| overrides.hosts.is_some());
+            match about_hosts {
+                Some(problem) => bad_override("--hosts", problem),
+                None => Problem::new(Some(self.lines.of_shape(error.key)), error.to_string())
+                    .within("fabric")
+                    .in_file(&self.name),
+            }
+        })
+    }
+
+    /// The scenario on its own fabric.
+    pub fn resolve(&self, overrides: &Overrides) -> Result<ResolvedScenario, ScenarioError> {
+        self.resolve_on(self.net(overrides)?, overrides)
+    }
+
+    /// The scenario on this fabric.
+    pub fn resolve_on(
+        &self,
+        net: Net,
+        overrides: &Overrides,
+    ) -> Result<ResolvedScenario, ScenarioError> {
+        overrides.check()?;
+        resolve(&self.file, &self.lines, net, overrides)
+            .map_err(|problem| problem.in_file(&self.name))
+    }
 }

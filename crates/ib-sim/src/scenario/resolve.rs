@@ -1,39 +1,30 @@
-//! Resolves a scenario's file on a net: where the exporter and the subnet managers are, and the traffic from
-//! the start.
+//! Resolves a scenario's file on a net: where the exporter and the subnet managers are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::file::{DeliveryEntry, File, OwnHostEntry, Pattern, TrafficEntry};
+use super::entries::{TimelineEntry, move_cables};
+use super::file::{DeliveryKeys, File, OwnHostKeys};
 use super::index::{EventTime, FabricIndex};
-use super::link_entries::move_cables;
-use super::source::{Lines, Overrides, Problem};
+use super::initial_traffic::initial_traffic;
+use super::overrides::Overrides;
+use super::problem::{Lines, Problem};
+use super::resolved::{OwnHost, ResolvedScenario};
 use super::timeline::Timeline;
 use super::value::Time;
-use super::{Action, MadDelivery, OwnHost, ResolvedScenario, TimedAction};
-use crate::load::Flow;
-use crate::net::{Net, NodeId, PortId};
-use crate::rng::Rng;
-use ib_mad::rate::bytes_per_second;
+use crate::change::{MadDelivery, TimedChange};
+use crate::net::{Net, PortId};
 use site_config::suggestion::quoted;
 
-/// The name of the flows from the start.
-const INITIAL_TRAFFIC: &str = "traffic";
-/// Key of the random numbers of the pattern: no other use draws the same.
-const TRAFFIC: u64 = 1;
 /// The longest delay of a MAD.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
-
-/// The range of speed-ups. An entry may begin after ten years, be repeated for ten and last for
-/// ten: ten times as long is 300 years, and the clock ends after 584.
-pub const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.1..=10_000.0;
 
 /// The most planes: each is monitored by threads of its own.
 const MOST_PLANES: usize = 16;
 /// The number of unicast LIDs of a subnet (IBTA 1.4, 4.1.3).
 const MOST_LIDS: usize = 0xbfff;
 
-/// Resolves a scenario. The speed-up is one of [`SPEEDUPS`].
+/// Resolves a scenario. The speed-up is one of [`SPEEDUPS`](super::overrides::SPEEDUPS).
 pub fn resolve(
     file: &File,
     lines: &Lines,
@@ -54,8 +45,8 @@ pub fn resolve(
         at: EventTime::default(),
         name: "",
         effects: BTreeMap::new(),
-        actions: Vec::new(),
-        action_count: 0,
+        changes: Vec::new(),
+        change_count: 0,
         port_count: 0,
     };
     check_size(&timeline.index).map_err(|problem| lines.problem("fabric", problem))?;
@@ -65,7 +56,11 @@ pub fn resolve(
     let entries = file.timeline.as_deref().unwrap_or_default();
     // Traffic from the start is number 0.
     let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
-    let moved = move_cables(&mut timeline, numbered());
+    let moves = numbered().filter_map(|(at, entry)| match entry {
+        TimelineEntry::MoveCable(entry) => Some((at, entry)),
+        _ => None,
+    });
+    let moved = move_cables(&mut timeline, moves);
     moved.map_err(|problem| problem.within("move-cable"))?;
     let mut descriptions = Vec::new();
     for (at, entry) in numbered() {
@@ -73,11 +68,11 @@ pub fn resolve(
         let sentence = entry.apply(&mut timeline);
         descriptions.push((at, sentence.map_err(|problem| problem.within(entry.name()))?));
     }
-    let actions = timeline.take_actions().into_iter();
-    let timed = |((at, _), action)| TimedAction { at: timeline.scaled(at), action };
-    let actions = actions.map(timed).collect();
+    let changes = timeline.take_changes().into_iter();
+    let timed = |((at, _), change)| TimedChange { at: timeline.scaled(at), change };
+    let changes = changes.map(timed).collect();
     let own_host = own_host(&timeline, file, &local_ports)?;
-    if let Some(OwnHostEntry { roce: Some(roce), pfc_storm: Some(at) }) = &file.own_host {
+    if let Some(OwnHostKeys { roce: Some(roce), pfc_storm: Some(at) }) = &file.own_host {
         let what = format!("{roce}, a RoCE device of this host, pauses its switch (PFC storm)");
         descriptions.push(((at.0, 0), what));
     }
@@ -90,7 +85,7 @@ pub fn resolve(
         sm_ports,
         seed,
         delivery,
-        actions,
+        changes,
         own_host,
         descriptions,
     })
@@ -101,7 +96,7 @@ fn own_host(
     file: &File,
     local: &[PortId],
 ) -> Result<Option<OwnHost>, Problem> {
-    let Some(OwnHostEntry { roce, pfc_storm }) = &file.own_host else { return Ok(None) };
+    let Some(OwnHostKeys { roce, pfc_storm }) = &file.own_host else { return Ok(None) };
     let (index, lines) = (&timeline.index, timeline.lines);
     let &[seat] = local else {
         return Err(lines.problem("own-host", "valid only for a fabric with one plane"));
@@ -139,7 +134,7 @@ fn check_size(index: &FabricIndex) -> Result<(), String> {
     })
 }
 
-fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery, Problem> {
+fn delivery(entry: Option<&DeliveryKeys>, lines: &Lines) -> Result<MadDelivery, Problem> {
     let entry = entry.cloned().unwrap_or_default();
     let time = |key: &str, given: Option<Time>, default: u64| match given {
         None => Ok(Duration::from_micros(default)),
@@ -154,24 +149,9 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
     })
 }
 
-/// The port that a key names, if the file has it: of a host its first port with a cable.
-fn named_port<'a>(
-    timeline: &Timeline<'a>,
-    path: &str,
-    text: Option<&String>,
-    lookup: impl Fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>,
-) -> Result<Option<PortId>, Problem> {
-    let Some(text) = text else { return Ok(None) };
-    let found = lookup(&timeline.index, text).and_then(|place| {
-        let port = timeline.index.cabled_port(place);
-        port.ok_or_else(|| format!("{} has no cable", quoted(text)))
-    });
-    found.map(Some).map_err(|problem| timeline.lines.problem(path, problem))
-}
-
 fn local_ports(timeline: &Timeline, file: &File) -> Result<Vec<PortId>, Problem> {
     let index = &timeline.index;
-    let seat = named_port(timeline, "seat", file.seat.as_ref(), FabricIndex::host)?;
+    let seat = timeline.named_port("seat", file.seat.as_ref(), FabricIndex::host)?;
     let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
         let problem = "seat: the fabric has no host with a cable";
         Problem::new(timeline.lines.of("fabric"), problem)
@@ -182,7 +162,7 @@ fn local_ports(timeline: &Timeline, file: &File) -> Result<Vec<PortId>, Problem>
 
 fn sm_ports(timeline: &Timeline, file: &File, local: &[PortId]) -> Result<Vec<PortId>, Problem> {
     let index = &timeline.index;
-    let named = named_port(timeline, "master", file.master.as_ref(), FabricIndex::sm_location)?;
+    let named = timeline.named_port("master", file.master.as_ref(), FabricIndex::sm_location)?;
     // The second host, or else the only one.
     let default = || {
         let node = |port: &PortId| index.net.port(*port).node;
@@ -195,133 +175,4 @@ fn sm_ports(timeline: &Timeline, file: &File, local: &[PortId]) -> Result<Vec<Po
         named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
     };
     Ok(local.iter().map(in_plane_of).collect())
-}
-
-fn initial_traffic(timeline: &mut Timeline, entry: &TrafficEntry) -> Result<(), Problem> {
-    // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not. So
-    // no port waits before an entry makes it.
-    let pattern = entry.pattern.unwrap_or(Pattern::Across);
-    let load = entry.load.map_or(0.2, |load| load.0);
-    let index = &timeline.index;
-    if entry.to.is_some() && pattern != Pattern::AllToOne {
-        return Err(timeline.lines.problem("traffic.to", "valid only with pattern all-to-one"));
-    }
-    let to = named_port(timeline, "traffic.to", entry.to.as_ref(), FabricIndex::host)?;
-    let pairs = pairs(pattern, index, timeline.seed, to);
-    if !pairs.is_empty() && load != 0.0 {
-        let flow = |pair| flow(index.net, pair, load, timeline.packet);
-        let flows = pairs.into_iter().map(flow).collect();
-        let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
-        timeline.actions.push(((Duration::ZERO, 0), action));
-    }
-    Ok(())
-}
-
-/// What a port's link can carry as built, in bytes a second; 0 without a link.
-pub fn link_rate(net: &Net, port: PortId) -> f64 {
-    let here = net.port(port);
-    let Some(there) = here.cable.map(|peer| net.port(peer)) else {
-        return 0.0;
-    };
-    let best = here.rates.common(there.rates).best();
-    best.map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
-}
-
-/// A flow that offers this fraction of what the sender's link carries.
-pub fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
-    Flow { from, to, offered: load * link_rate(net, from), packet }
-}
-
-/// The pairs of a pattern in each plane; no packet passes from one plane to another. `to` is the
-/// receiver of [`Pattern::AllToOne`]; in the other planes that is its counterpart.
-fn pairs(
-    pattern: Pattern,
-    index: &FabricIndex,
-    seed: u64,
-    to: Option<PortId>,
-) -> Vec<(PortId, PortId)> {
-    let planes = index.host_ports.first().map(|first| index.planes_from(*first));
-    let mut pairs = Vec::new();
-    for (number, plane) in planes.into_iter().flatten().enumerate() {
-        let hosts: Vec<PortId> = index.host_ports_in(plane).collect();
-        let mut receivers = hosts.clone();
-        match pattern {
-            Pattern::None => continue,
-            Pattern::Neighbours => receivers.rotate_left(1.min(hosts.len())),
-            Pattern::Across => receivers.rotate_left(hosts.len() / 2),
-            Pattern::Random => {
-                Rng::keyed(seed, &[TRAFFIC, number as u64]).shuffle_cyclic(&mut receivers);
-            }
-            Pattern::AllToOne => {
-                let one = to.and_then(|to| index.counterpart(plane, to));
-                if let Some(one) = one.or(hosts.first().copied()) {
-                    receivers.fill(one);
-                }
-            }
-        }
-        pairs.extend(hosts.into_iter().zip(receivers).filter(|(from, to)| from != to));
-    }
-    pairs
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests;
-    use super::*;
-    use std::collections::HashSet;
-
-    fn net(hosts: u32) -> Net {
-        tests::net(&format!("{{fat-tree: {{hosts: {hosts}}}}}"))
-    }
-
-    fn numbers(pattern: Pattern, hosts: u32, seed: u64) -> Vec<(usize, usize)> {
-        let net = net(hosts);
-        let index = FabricIndex::new(&net);
-        let place = |port| index.host_ports.iter().position(|host| *host == port).unwrap();
-        pairs(pattern, &index, seed, Some(index.host_ports[1]))
-            .into_iter()
-            .map(|(from, to)| (place(from), place(to)))
-            .collect()
-    }
-
-    #[test]
-    fn patterns_pair_hosts() {
-        for (pattern, expected) in [
-            (Pattern::None, &[][..]),
-            (Pattern::Neighbours, &[(0, 1), (1, 2), (2, 3), (3, 0)]),
-            (Pattern::Across, &[(0, 2), (1, 3), (2, 0), (3, 1)]),
-            (Pattern::AllToOne, &[(0, 1), (2, 1), (3, 1)]),
-        ] {
-            assert_eq!(numbers(pattern, 4, 1), expected, "{pattern:?}");
-        }
-    }
-
-    #[test]
-    fn random_pattern_depends_on_the_seed_and_has_no_self_pairs() {
-        let one = numbers(Pattern::Random, 24, 7);
-        assert_eq!(one, numbers(Pattern::Random, 24, 7));
-        assert_ne!(one, numbers(Pattern::Random, 24, 8));
-        let receivers: HashSet<usize> = one.iter().map(|(_, to)| *to).collect();
-        assert_eq!((one.len(), receivers.len()), (24, 24));
-    }
-
-    #[test]
-    fn single_host_has_no_pairs() {
-        for pattern in [Pattern::Neighbours, Pattern::Across, Pattern::Random, Pattern::AllToOne] {
-            assert_eq!(pairs(pattern, &FabricIndex::new(&net(1)), 1, None), [], "{pattern:?}");
-            assert_eq!(pairs(pattern, &FabricIndex::new(&Net::default()), 1, None), []);
-        }
-    }
-
-    #[test]
-    fn link_rate_is_the_best_that_both_ends_have() {
-        let mut net = net(2);
-        let host = FabricIndex::new(&net).host_ports[0];
-        // NDR on four lanes.
-        assert!((link_rate(&net, host) - 50e9).abs() < 1.0);
-        net.ports[host.0 as usize].rates.widths = 1;
-        assert!((link_rate(&net, host) - 12.5e9).abs() < 1.0);
-        net.ports[host.0 as usize].cable = None;
-        assert!(link_rate(&net, host) == 0.0);
-    }
 }

@@ -1,4 +1,4 @@
-//! The timeline of a scenario: effects that begin and end, and the actions that they produce.
+//! The timeline of a scenario: effects that begin and end, and the changes that they produce.
 //!
 //! Of several effects on one target the one that began last and has not ended is in force. When it ends, the one before
 //! it is in force again, and without any the target is back to normal.
@@ -7,15 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::index::{EventTime, FabricIndex};
-use super::source::{Lines, Problem};
+use super::problem::{Lines, Problem};
+use super::value;
 use super::value::{LONGEST, Time};
-use super::{Action, AgentBehavior, MadDelivery, RegisterBehavior, value};
+use crate::change::{AgentBehavior, FabricChange, MadDelivery, RegisterBehavior};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
+use site_config::suggestion::quoted;
 
-/// The most actions of a timeline.
-const MOST_ACTIONS: u64 = 100_000;
-/// The most ports in all actions: a fabric of 40,000 ports can be cleared 250 times.
+/// The most changes of a timeline.
+const MOST_CHANGES: u64 = 100_000;
+/// The most ports in all changes: a fabric of 40,000 ports can be cleared 250 times.
 const MOST_PORTS: u64 = 10_000_000;
 /// A flow takes as much memory as this many ports.
 pub const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
@@ -45,22 +47,24 @@ pub enum Target {
 }
 
 impl Target {
-    /// The action that resets it to normal.
-    fn normal(self, delivery: MadDelivery) -> Action {
+    /// The change that resets it to normal.
+    fn normal(self, delivery: MadDelivery) -> FabricChange {
         match self {
-            Target::Bits(port) => Action::CorruptBits { port, ratio: 0.0 },
-            Target::Connector(port) => Action::SetDirt { port, dirt: None },
-            Target::Module(port) => Action::SetModuleTemperature { port, degrees: None },
+            Target::Bits(port) => FabricChange::CorruptBits { port, ratio: 0.0 },
+            Target::Connector(port) => FabricChange::SetDirt { port, dirt: None },
+            Target::Module(port) => FabricChange::SetModuleTemperature { port, degrees: None },
             Target::Registers(node) => {
-                Action::SetRegisters { node, behavior: RegisterBehavior::Normal }
+                FabricChange::SetRegisters { node, behavior: RegisterBehavior::Normal }
             }
-            Target::Signal(port) => Action::SetSignal { port, up: true },
-            Target::Limit(port) => Action::LimitLink { port, width: None, speed: None },
-            Target::Intake(port) => Action::LimitIntake { port, fraction: 1.0 },
-            Target::Power(node) => Action::SetPower { node, on: true },
-            Target::Agents(node) => Action::SetAgents { node, behavior: AgentBehavior::Normal },
-            Target::Delivery => Action::SetDelivery(delivery),
-            Target::Flows(name) => Action::SetTraffic { name, flows: Vec::new() },
+            Target::Signal(port) => FabricChange::SetSignal { port, up: true },
+            Target::Limit(port) => FabricChange::LimitLink { port, width: None, speed: None },
+            Target::Intake(port) => FabricChange::LimitIntake { port, fraction: 1.0 },
+            Target::Power(node) => FabricChange::SetPower { node, on: true },
+            Target::Agents(node) => {
+                FabricChange::SetAgents { node, behavior: AgentBehavior::Normal }
+            }
+            Target::Delivery => FabricChange::SetDelivery(delivery),
+            Target::Flows(name) => FabricChange::SetTraffic { name, flows: Vec::new() },
         }
     }
 }
@@ -71,7 +75,7 @@ pub struct ActiveEffect {
     from: EventTime,
     /// `None` if it does not end.
     until: Option<EventTime>,
-    start: Action,
+    start: FabricChange,
 }
 
 /// A timeline while the entries of a file are applied to it.
@@ -93,41 +97,44 @@ pub struct Timeline<'a> {
     /// The name of this entry.
     pub name: &'static str,
     pub effects: BTreeMap<Target, Vec<ActiveEffect>>,
-    pub actions: Vec<(EventTime, Action)>,
-    pub action_count: u64,
+    pub changes: Vec<(EventTime, FabricChange)>,
+    pub change_count: u64,
     pub port_count: u64,
 }
 
-/// The actions of the effects on one target.
-fn target_actions(normal: &Action, mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
+/// The changes by the effects on one target.
+fn target_changes(
+    normal: &FabricChange,
+    mut effects: Vec<ActiveEffect>,
+) -> Vec<(EventTime, FabricChange)> {
     effects.sort_by_key(|effect| effect.from);
     // An effect of no length does nothing.
     effects.retain(|effect| effect.until.is_none_or(|until| until.0 > effect.from.0));
     // When effects begin and end, in order.
-    let mut changes: Vec<(EventTime, usize)> = Vec::new();
+    let mut edges: Vec<(EventTime, usize)> = Vec::new();
     for (index, effect) in effects.iter().enumerate() {
-        changes.push((effect.from, index));
-        changes.extend(effect.until.map(|until| (until, index)));
+        edges.push((effect.from, index));
+        edges.extend(effect.until.map(|until| (until, index)));
     }
-    changes.sort_unstable();
+    edges.sort_unstable();
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
     let mut in_force = normal;
-    let mut actions = Vec::new();
-    for at_once in changes.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+    let mut made = Vec::new();
+    for at_once in edges.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
         for (_, index) in at_once {
-            // The first change of an effect is its begin, the second its end.
+            // The first edge of an effect is its begin, the second its end.
             if !lasting.remove(index) {
                 lasting.insert(*index);
             }
         }
         // Effects are sorted by their begin.
-        let action = lasting.last().map_or(normal, |index| &effects[*index].start);
-        if let Some((when, _)) = at_once.last().filter(|_| action != in_force) {
-            actions.push((*when, action.clone()));
-            in_force = action;
+        let change = lasting.last().map_or(normal, |index| &effects[*index].start);
+        if let Some((when, _)) = at_once.last().filter(|_| change != in_force) {
+            made.push((*when, change.clone()));
+            in_force = change;
         }
     }
-    actions
+    made
 }
 
 impl<'a> Timeline<'a> {
@@ -137,9 +144,9 @@ impl<'a> Timeline<'a> {
         Duration::try_from_secs_f64(time.as_secs_f64() / self.speedup).unwrap_or(time)
     }
 
-    /// All actions in order: those of one time in the order of the file.
-    pub fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
-        let mut actions = Vec::new();
+    /// All changes in order: those of one time in the order of the file.
+    pub fn take_changes(&mut self) -> Vec<(EventTime, FabricChange)> {
+        let mut changes = Vec::new();
         for (target, mut effects) in std::mem::take(&mut self.effects) {
             // A cable that is plugged in again has no effects on its link.
             if let Target::Signal(port) | Target::Limit(port) = target {
@@ -148,12 +155,12 @@ impl<'a> Timeline<'a> {
                     effect.until = moved.into_iter().chain(effect.until).min();
                 }
             }
-            actions.append(&mut target_actions(&target.normal(self.delivery), effects));
+            changes.append(&mut target_changes(&target.normal(self.delivery), effects));
         }
         // Before a cable is moved, the effects on its link end.
-        actions.append(&mut self.actions);
-        actions.sort_by_key(|(when, _)| *when);
-        actions
+        changes.append(&mut self.changes);
+        changes.sort_by_key(|(when, _)| *when);
+        changes
     }
 
     pub fn net(&self) -> &'a Net {
@@ -186,6 +193,21 @@ impl<'a> Timeline<'a> {
         lookup: impl FnOnce(&FabricIndex<'a>, &str) -> Result<T, String>,
     ) -> Result<T, Problem> {
         lookup(&self.index, text).map_err(|problem| self.error(key, problem))
+    }
+
+    /// The port that a key names, if the file has it: of a host its first port with a cable.
+    pub fn named_port(
+        &self,
+        path: &str,
+        text: Option<&String>,
+        lookup: impl Fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>,
+    ) -> Result<Option<PortId>, Problem> {
+        let Some(text) = text else { return Ok(None) };
+        let found = lookup(&self.index, text).and_then(|place| {
+            let port = self.index.cabled_port(place);
+            port.ok_or_else(|| format!("{} has no cable", quoted(text)))
+        });
+        found.map(Some).map_err(|problem| self.lines.problem(path, problem))
     }
 
     pub fn node(&self, key: &str, text: &str) -> Result<NodeId, Problem> {
@@ -225,7 +247,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// The times of an entry by the keys `times` and `every`, each of which needs the other, and that in words: `, 5
-    /// times, every 20s`, or nothing for once. `times` comes with the key that it is from. Charges so many actions each.
+    /// times, every 20s`, or nothing for once. `times` comes with the key that it is from. Charges so many changes each.
     pub fn repeats(
         &mut self,
         times: Option<(u32, &str)>,
@@ -253,13 +275,13 @@ impl<'a> Timeline<'a> {
         Ok((turns, if times == 1 { String::new() } else { words }))
     }
 
-    /// Counts the entry's actions against the limits, before they are created.
+    /// Counts the entry's changes against the limits, before they are created.
     pub fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
-        self.action_count = self.action_count.saturating_add(actions);
+        self.change_count = self.change_count.saturating_add(actions);
         let ports = actions.saturating_mul(ports_each as u64);
         self.port_count = self.port_count.saturating_add(ports);
-        if self.action_count > MOST_ACTIONS {
-            let problem = format!("the timeline has more than {MOST_ACTIONS} steps");
+        if self.change_count > MOST_CHANGES {
+            let problem = format!("the timeline has more than {MOST_CHANGES} steps");
             return Err(self.error("", problem));
         }
         if self.port_count > MOST_PORTS {
@@ -272,9 +294,9 @@ impl<'a> Timeline<'a> {
         Ok(())
     }
 
-    pub fn add_action(&mut self, action: Action) -> Result<(), Problem> {
+    pub fn add_change(&mut self, change: FabricChange) -> Result<(), Problem> {
         self.charge(1, 0)?;
-        self.actions.push((self.at, action));
+        self.changes.push((self.at, change));
         Ok(())
     }
 
@@ -283,7 +305,7 @@ impl<'a> Timeline<'a> {
     pub fn add_effect(
         &mut self,
         target: Target,
-        start: Action,
+        start: FabricChange,
         lasts: Option<Time>,
     ) -> Result<String, Problem> {
         let lasts = lasts.map(|time| self.positive("for", time)).transpose()?;
@@ -297,7 +319,7 @@ impl<'a> Timeline<'a> {
         &mut self,
         from: EventTime,
         target: Target,
-        start: Action,
+        start: FabricChange,
         lasts: Option<Duration>,
     ) {
         let until = lasts.map(|lasts| (from.0 + lasts, from.1));
@@ -308,7 +330,7 @@ impl<'a> Timeline<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::file;
-    use super::super::resolve::SPEEDUPS;
+    use super::super::overrides::SPEEDUPS;
     use super::super::tests::net;
     use super::*;
 
@@ -332,15 +354,15 @@ mod tests {
             at: (Duration::ZERO, 1),
             name: "clear",
             effects: BTreeMap::new(),
-            actions: Vec::new(),
-            action_count: 0,
+            changes: Vec::new(),
+            change_count: 0,
             port_count: 0,
         }
     }
 
     /// The actions of effects on one port, given as (begin, end, ratio in tenths).
     fn ratios(effects: &[(u64, Option<u64>, u8)]) -> Vec<(u64, String)> {
-        let corrupt = |ratio| Action::CorruptBits { port: PORT, ratio };
+        let corrupt = |ratio| FabricChange::CorruptBits { port: PORT, ratio };
         let effects = effects
             .iter()
             .enumerate()
@@ -351,10 +373,10 @@ mod tests {
             })
             .collect();
         let ratio = |action| match action {
-            Action::CorruptBits { port: PORT, ratio } => format!("{:.0}", ratio * 10.0),
+            FabricChange::CorruptBits { port: PORT, ratio } => format!("{:.0}", ratio * 10.0),
             other => panic!("{other:?}"),
         };
-        target_actions(&Target::Bits(PORT).normal(DELIVERY), effects)
+        target_changes(&Target::Bits(PORT).normal(DELIVERY), effects)
             .into_iter()
             .map(|((at, _), action)| (at.as_secs(), ratio(action)))
             .collect()

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use super::RegisterBehavior;
+use crate::change::RegisterBehavior;
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
 use site_config::suggestion::{quoted, suggestion};

@@ -1,15 +1,16 @@
-//! Applies the actions of a scenario, and the reaction of subnet managers.
+//! Applies the changes of a scenario, and the reaction of subnet managers.
 
+use crate::change::FabricChange;
 use crate::net::{NodeId, PortId};
-use crate::scenario::Action;
 use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortState;
 use ib_mad::register::LinkDown;
 use ib_mad::{Lid, Moment};
 
+use super::hop_counts::HopCounts;
 use super::port::{PEER_RESET, PortCounts, SIGNAL_LOST};
-use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
+use super::state::{Outdated, SM_REACTION_TIME, Simulation};
 
 /// Packets that a reliable connection has outstanding when its path breaks, times the retries
 /// before there is another path: 16 and 7 (IBTA 1.4, 9.9.2: a 3-bit retry count).
@@ -20,20 +21,20 @@ const LOST_WITH_A_LINK: u64 = 16 * 7;
 const UNROUTED: u64 = 16;
 
 impl Simulation {
-    pub(super) fn apply_action(&mut self, action: Action) {
-        match action {
-            Action::CorruptBits { port, ratio } => {
+    pub(super) fn apply_change(&mut self, change: FabricChange) {
+        match change {
+            FabricChange::CorruptBits { port, ratio } => {
                 self.port_mut(port).bit_errors = ratio;
                 self.invalidate(Outdated::Load);
             }
-            Action::SetDirt { port, dirt } => {
+            FabricChange::SetDirt { port, dirt } => {
                 self.port_mut(port).dirt = dirt;
                 self.invalidate(Outdated::Load);
             }
-            Action::SetModuleTemperature { port, degrees } => {
+            FabricChange::SetModuleTemperature { port, degrees } => {
                 self.port_mut(port).module_temperature = degrees;
             }
-            Action::SwapCable { port } => {
+            FabricChange::SwapCable { port } => {
                 self.swapped_cables += 1;
                 let serial = self.net.ports.len() as u32 + self.swapped_cables;
                 for end in self.cable_ends(port) {
@@ -41,20 +42,22 @@ impl Simulation {
                     (state.serial, state.dirt) = (serial, None);
                 }
             }
-            Action::SetRegisters { node, behavior } => self.node_mut(node).registers = behavior,
-            Action::SetVsKey { nodes, key } => {
+            FabricChange::SetRegisters { node, behavior } => {
+                self.node_mut(node).registers = behavior
+            }
+            FabricChange::SetVsKey { nodes, key } => {
                 for node in nodes {
                     self.node_mut(node).vs_key = key;
                 }
             }
-            Action::SetSignal { port, up } => self.set_signal(port, up),
-            Action::Retrain { port } => {
+            FabricChange::SetSignal { port, up } => self.set_signal(port, up),
+            FabricChange::Retrain { port } => {
                 let is_up = self.port(port).trained.is_some();
                 for end in self.cable_ends(port).filter(|_| is_up) {
                     self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
                 }
             }
-            Action::LimitLink { port: end, width, speed } => {
+            FabricChange::LimitLink { port: end, width, speed } => {
                 for end in self.cable_ends(end) {
                     self.port_mut(end).limit = (width, speed);
                 }
@@ -64,35 +67,35 @@ impl Simulation {
                     self.set_signal(end, true);
                 }
             }
-            Action::LimitIntake { port, fraction } => {
+            FabricChange::LimitIntake { port, fraction } => {
                 self.port_mut(port).intake = fraction;
                 self.invalidate(Outdated::Load);
             }
-            Action::SetPower { node, on } => self.set_power(node, on),
-            Action::ClearCounters { ports } => {
+            FabricChange::SetPower { node, on } => self.set_power(node, on),
+            FabricChange::ClearCounters { ports } => {
                 for port in ports {
                     self.ports[port.0 as usize].counts.clear(self.now);
                 }
             }
-            Action::SetCounter { port, counter, value } => {
+            FabricChange::SetCounter { port, counter, value } => {
                 self.ports[port.0 as usize].counts.set(self.now, counter, value);
             }
-            Action::SetAgents { node, behavior } => self.node_mut(node).behavior = behavior,
-            Action::SetMKey { nodes, m_key, level } => {
+            FabricChange::SetAgents { node, behavior } => self.node_mut(node).behavior = behavior,
+            FabricChange::SetMKey { nodes, m_key, level } => {
                 for node in nodes {
                     let protection = &mut self.node_mut(node).protection;
                     (protection.m_key, protection.level) = (m_key, level);
                 }
             }
-            Action::SetMembership { nodes, full } => {
+            FabricChange::SetMembership { nodes, full } => {
                 for node in nodes {
                     self.node_mut(node).limited = !full;
                 }
             }
-            Action::SetDelivery(delivery) => self.delivery = delivery,
-            Action::MoveCable { from, to } => self.move_cable(from, to),
-            Action::SetMaster { port, reassign_lids } => self.set_master(port, reassign_lids),
-            Action::SetTraffic { name, flows } => {
+            FabricChange::SetDelivery(delivery) => self.delivery = delivery,
+            FabricChange::MoveCable { from, to } => self.move_cable(from, to),
+            FabricChange::SetMaster { port, reassign_lids } => self.set_master(port, reassign_lids),
+            FabricChange::SetTraffic { name, flows } => {
                 self.traffic.insert(name, flows);
                 self.invalidate(Outdated::Routes);
             }
@@ -153,7 +156,7 @@ impl Simulation {
                         port.counts.add(Counter::RcvDlidMappingErrors, UNROUTED);
                     }
                 }
-                _ => {}
+                (None, None) | (Some(_), Some(_)) => {}
             }
             self.port_mut(end).trained = agreed;
             let node = self.net.port(end).node;

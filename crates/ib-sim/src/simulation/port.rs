@@ -1,6 +1,7 @@
 //! The state of a port: its link, its counters, what its receiver counts before and after error correction, and what is
 //! wrong with its module and its cable.
 
+use crate::change::Dirt;
 use crate::load::PortLoad;
 use crate::net::{Port, PortId};
 use ib_mad::counter::{COUNT, Counter};
@@ -93,17 +94,6 @@ impl SimulatedPort {
         let width = if tick > 7 { Width::X1 } else { width };
         bytes_per_second(width, speed) as f64 / (f64::from(tick) + 1.0)
     }
-}
-
-/// A dirty connector: light of one lane gets lost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dirt {
-    /// The lane, from 0 on.
-    pub lane: u8,
-    /// The share of its bits that are wrong before error correction.
-    pub ratio: f64,
-    /// The share of its light that arrives.
-    pub light: f64,
 }
 
 /// Why a link went down: the signal is lost (block lock lost).

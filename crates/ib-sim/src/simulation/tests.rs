@@ -5,10 +5,18 @@ mod paths;
 mod properties;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::*;
+use crate::change::{AgentBehavior, FabricChange, MadDelivery, TimedChange};
+use crate::load::Flow;
 use crate::net::shapes::{BackToBack, FatTree};
+use crate::net::{Net, NodeId, PortId};
+use crate::scenario::ResolvedScenario;
+use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
+use ib_mad::port_state::PortState;
+use ib_mad::{Lid, Moment};
 
 /// A simulation, its time, and its ports by their labels.
 struct Bench {
@@ -32,7 +40,7 @@ fn find(net: &Net, label: &str) -> PortId {
     net.port_ids().find(|&port| net.label(port) == label).unwrap_or_else(|| panic!("no {label}"))
 }
 
-fn scenario(net: Net, actions: Vec<TimedAction>) -> ResolvedScenario {
+fn scenario(net: Net, changes: Vec<TimedChange>) -> ResolvedScenario {
     let (local_ports, sm_ports) = (vec![find(&net, "host-0[1]")], vec![find(&net, "host-1[1]")]);
     let delay = Duration::from_micros(20);
     let delivery = MadDelivery { round_trip: delay, per_hop: delay, jitter: delay, loss: 0.0 };
@@ -43,7 +51,7 @@ fn scenario(net: Net, actions: Vec<TimedAction>) -> ResolvedScenario {
         sm_ports,
         seed: 1,
         delivery,
-        actions,
+        changes,
         own_host: None,
         descriptions,
     }
@@ -63,7 +71,7 @@ impl Bench {
         net.node_ids().find(|node| net.node(*node).id == id).unwrap()
     }
 
-    fn apply(&mut self, action: Action) {
+    fn apply(&mut self, action: FabricChange) {
         self.simulation.apply(self.now, action);
     }
 
@@ -74,15 +82,15 @@ impl Bench {
     }
 
     fn signal(&mut self, end: &str, up: bool) {
-        self.apply(Action::SetSignal { port: self.port(end), up });
+        self.apply(FabricChange::SetSignal { port: self.port(end), up });
     }
 
     fn power(&mut self, node: &str, on: bool) {
-        self.apply(Action::SetPower { node: self.node(node), on });
+        self.apply(FabricChange::SetPower { node: self.node(node), on });
     }
 
     fn move_cable(&mut self, from: &str, to: &str) {
-        self.apply(Action::MoveCable { from: self.port(from), to: self.port(to) });
+        self.apply(FabricChange::MoveCable { from: self.port(from), to: self.port(to) });
     }
 
     fn send(&mut self, name: &str, pairs: &[(&str, &str)]) {
@@ -93,7 +101,7 @@ impl Bench {
             packet: 4096,
         };
         let flows = pairs.iter().map(flow).collect();
-        self.apply(Action::SetTraffic { name: name.into(), flows });
+        self.apply(FabricChange::SetTraffic { name: name.into(), flows });
     }
 
     fn state(&self, label: &str) -> PortState {
@@ -126,9 +134,9 @@ impl Bench {
 #[test]
 fn later_actions_are_scheduled_between_others() {
     let port = find(&tree(), "leaf-0-0[1]");
-    let set = |seconds| TimedAction {
+    let set = |seconds| TimedChange {
         at: Duration::from_secs(seconds),
-        action: Action::SetCounter { port, counter: Counter::SymbolErrors, value: seconds },
+        change: FabricChange::SetCounter { port, counter: Counter::SymbolErrors, value: seconds },
     };
     let mut simulation = Simulation::new(scenario(tree(), vec![set(10), set(60)]));
     let at = |seconds| Moment::default() + Duration::from_secs(seconds);

@@ -10,7 +10,7 @@ use ib_mad::counter::Counter;
 use ib_mad::port_state::PortState;
 
 use super::port::{PhysicalRates, SimulatedPort};
-use super::{Outdated, Simulation};
+use super::state::{Outdated, Simulation};
 
 /// The interval at which errors are drawn. They are also drawn at each change.
 const DRAW_INTERVAL: Duration = Duration::from_secs(1);
@@ -74,6 +74,12 @@ impl Simulation {
         self.drawn_until = self.now;
     }
 
+    /// The time of the next draw, on the whole second.
+    pub(super) fn next_draw(&self) -> Moment {
+        let interval = DRAW_INTERVAL.as_nanos() as u64;
+        Moment((self.drawn_until.0 / interval + 1).saturating_mul(interval))
+    }
+
     /// Draws the errors since the last draw. The key of a draw is its port, its moment and its
     /// counter, so it does not depend on what else happens.
     pub(super) fn draw_errors(&mut self) {
@@ -104,12 +110,6 @@ impl Simulation {
             }
         }
     }
-}
-
-/// The time of the next draw, on the whole second, after one at this moment.
-pub fn next_draw(drawn: Moment) -> Moment {
-    let interval = DRAW_INTERVAL.as_nanos() as u64;
-    Moment((drawn.0 / interval + 1).saturating_mul(interval))
 }
 
 /// The counters of a port that errors add to at random, with their rates per second.

@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ib_mad::moment::Anchor;
-use ib_mad::{Guid, Lid, Moment};
+use ib_mad::{Lid, Moment};
 use ib_mad::{Mad, status};
-use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 use process_clock::Clock;
 
 use super::agents;
 use super::net::PortId;
 use super::rng::Rng;
-use super::scenario::AgentBehavior;
 use super::simulation::{HopCounts, Simulation, follow_route};
+use crate::change::AgentBehavior;
 
 /// The clock of a transport and its simulation.
 #[derive(Clone, Copy, Debug)]
@@ -161,9 +161,12 @@ impl MadTransport for SimTransport {
         }
     }
 
-    fn port_guid(&self) -> Option<Guid> {
-        Some(lock(&self.simulation).net().port(self.port).guid)
+    fn local_port(&self) -> LocalPort {
+        let guid = lock(&self.simulation).net().port(self.port).guid;
+        LocalPort { guid: Some(guid), ..LocalPort::UNKNOWN }
     }
+
+    fn refresh(&mut self) {}
 
     fn send(&mut self, request: &OutgoingMad) -> Result<(), SendError> {
         self.sent += 1;

@@ -1,7 +1,7 @@
 //! Requests over a simulated transport: the time and order of responses.
 
 use super::*;
-use crate::scenario::{Action, MadDelivery, Overrides, Scenario};
+use crate::scenario::{FabricChange, MadDelivery, Overrides, Scenario};
 use ib_mad::counter::Attribute;
 use ib_mad::{Class, Query, pma, smp};
 
@@ -60,7 +60,7 @@ fn incoming(transport: &mut SimTransport) -> Vec<(Moment, u32, bool)> {
     all
 }
 
-fn apply(transport: &SimTransport, action: Action) {
+fn apply(transport: &SimTransport, action: FabricChange) {
     lock(&transport.simulation).apply(transport.now(), action);
 }
 
@@ -123,7 +123,7 @@ fn lost_and_late_responses_expire_at_the_timeout() {
     assert!(arrived.iter().all(|&(at, _, answered)| answered || at == given_up));
 
     let delivery = MadDelivery { loss: 0.0, ..lock(&transport.simulation).delivery };
-    apply(&transport, Action::SetDelivery(delivery));
+    apply(&transport, FabricChange::SetDelivery(delivery));
     let node = {
         let simulation = lock(&transport.simulation);
         let net = simulation.net();
@@ -135,7 +135,7 @@ fn lost_and_late_responses_expire_at_the_timeout() {
         (AgentBehavior::Silent, false),
         (AgentBehavior::Normal, true),
     ] {
-        apply(&transport, Action::SetAgents { node, behavior });
+        apply(&transport, FabricChange::SetAgents { node, behavior });
         let began = transport.now();
         send_get(&mut transport, smp::node_info(), lid, 7);
         let received = transport.receive(began + TIMEOUT).unwrap();
@@ -149,8 +149,8 @@ fn counters_need_an_active_link() {
     let lid = lid_of(&transport, "host-7");
     let far = lock(&transport.simulation).port_of_lid(transport.port, lid).unwrap();
     // The link comes up at once, and the subnet manager activates it a second later.
-    apply(&transport, Action::SetSignal { port: far, up: false });
-    apply(&transport, Action::SetSignal { port: far, up: true });
+    apply(&transport, FabricChange::SetSignal { port: far, up: false });
+    apply(&transport, FabricChange::SetSignal { port: far, up: true });
     send_get(&mut transport, smp::node_info(), lid, 1);
     send_get(&mut transport, pma::class_port_info(), lid, 2);
     let answered = |arrived: &[(Moment, u32, bool)]| -> Vec<u32> {

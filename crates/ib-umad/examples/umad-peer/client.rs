@@ -10,7 +10,7 @@ use ib_mad::{Class, Mad, Query, pma};
 use ib_mad::{Lid, Moment, Reading, counter};
 use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
-use ib_umad::query::{self, QueryPlan, RunError};
+use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::stats::MadOutcome;
 use ib_umad::umad::{Umad, UmadPort};
 use ib_umad::{Address, GlobalRoute, MadTransport, QueuePair, Request, RequestError};
@@ -164,7 +164,7 @@ impl Session {
         );
         // Late and repeated responses would arrive now.
         let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
-        query::drain_until(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
+        plan::drain_until(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
             .expect("the device is there");
         self.report(&name);
     }
@@ -192,7 +192,7 @@ impl Session {
     fn run(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, RequestError>>, RunError> {
         let outcomes = vec![None; queries.len()];
         let mut walk = Asking { to: self.to, queries, asked: 0, outcomes };
-        query::run(&mut walk, &mut self.client, &mut self.wire, &AtomicBool::new(false))?;
+        plan::run(&mut walk, &mut self.client, &mut self.wire, &AtomicBool::new(false))?;
         Ok(walk.outcomes.into_iter().map(|outcome| outcome.expect("an outcome")).collect())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_umad::umad::Umad;
-use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
 
 /// The traffic.
 pub struct Watched {
@@ -47,6 +47,14 @@ impl MadTransport for Watched {
 
     fn anchor(&self) -> Anchor {
         self.wire.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.wire.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.wire.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {

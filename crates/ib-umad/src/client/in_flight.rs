@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-use crate::{Address, QueuePair, Request};
+use crate::request::{Address, QueuePair, Request};
 
 /// The low 12 bits of a transaction id are the slot, the others distinguish its uses.
 const SLOT_BITS: u32 = 12;
@@ -17,8 +17,12 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
 
-/// A destination with its own window: an address on a queue pair.
-pub(super) type Key = (QueuePair, Address);
+/// A destination with its own window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub queue_pair: QueuePair,
+    pub to: Address,
+}
 
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -37,6 +41,15 @@ pub(super) struct InFlight {
     pub slow: bool,
     transaction_id: u32,
     deadline: Moment,
+}
+
+/// What [`Slots::check`] noticed.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// Transaction ids of the requests past their deadline.
+    pub expired: Vec<u32>,
+    /// The queue pair of each request that became slow.
+    pub slow: Vec<QueuePair>,
 }
 
 #[derive(Debug)]
@@ -83,32 +96,31 @@ impl Slots {
     pub fn remove(&mut self, transaction_id: u32) -> Option<InFlight> {
         let slot = transaction_id % (1 << SLOT_BITS);
         let request = self.requests.get_mut(slot as usize)?;
-        let request = request.take_if(|it| it.transaction_id == transaction_id)?;
+        let request = request.take_if(|request| request.transaction_id == transaction_id)?;
         self.free.push(slot);
         Some(request)
     }
 
-    /// Transaction ids of the requests past their deadline, and the number that became slow since the last
-    /// call, by queue pair.
-    pub fn check(&mut self, now: Moment) -> (Vec<u32>, [u16; 2]) {
-        let (mut expired, mut slow) = (Vec::new(), [0; 2]);
+    /// The requests past their deadline, and those that became slow since the last call.
+    pub fn check(&mut self, now: Moment) -> Due {
+        let mut due = Due::default();
         if now < self.next_check {
-            return (expired, slow);
+            return due;
         }
         self.next_check = Moment::NEVER;
         // A few hundred slots, scanned when something is due and not with each MAD.
         for request in self.requests.iter_mut().flatten() {
             if !request.slow && request.sent + SLOW <= now {
                 request.slow = true;
-                slow[request.key.0 as usize] += 1;
+                due.slow.push(request.key.queue_pair);
             }
             if request.deadline <= now {
-                expired.push(request.transaction_id);
+                due.expired.push(request.transaction_id);
             } else {
                 let next = if request.slow { request.deadline } else { request.sent + SLOW };
                 self.next_check = self.next_check.min(next.min(request.deadline));
             }
         }
-        (expired, slow)
+        due
     }
 }

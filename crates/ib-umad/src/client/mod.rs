@@ -3,10 +3,13 @@
 //! A state machine: it takes received MADs and the time, and returns MADs to send and the time of the next
 //! wake-up. All that it waits for has a deadline, and each request ends exactly once.
 
+mod config;
 mod destination;
 mod in_flight;
+mod queue;
+mod window;
 
-pub use super::query::Heartbeat;
+pub use config::SendConfig;
 pub use in_flight::MAX_IN_FLIGHT;
 
 use std::cmp::Reverse;
@@ -16,44 +19,13 @@ use std::time::Duration;
 use ib_mad::class_port_info::Redirect;
 use ib_mad::{Class, Mad, Moment, status};
 
-use super::stats::{MadOutcome, MadStats};
-use super::{
-    Address, OutgoingMad, QueuePair, Received, Request, RequestError, SendError, TransportError,
-};
-use destination::{Destination, Window};
+use crate::heartbeat::Heartbeat;
+use crate::request::{Address, QueuePair, Request, RequestError};
+use crate::stats::{MadOutcome, MadStats};
+use crate::transport::{OutgoingMad, Received, SendError, TransportError};
+use destination::Destination;
 use in_flight::{InFlight, Key, Pending, Slots};
-
-/// Limits of requests in flight, time-out and retries. Command-line options set all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the other names say it")]
-pub struct SendConfig {
-    /// SMPs in flight in total. Virtual lane 15 has no flow control: what overflows is dropped.
-    pub smp_window: u16,
-    /// GMPs in flight in total.
-    pub gmp_window: u16,
-    /// SMPs in flight to any one LID.
-    pub smp_lid_window: u16,
-    pub gmp_lid_window: u16,
-    pub timeout: Duration,
-    /// Number of retries after a time-out.
-    pub retries: u8,
-}
-
-impl Default for SendConfig {
-    /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. At a loss
-    /// of 2 MADs in 1,000 some port of 25,000 has no sample in one of five sweeps with 2 tries, and in
-    /// one of 2,500 sweeps with 3 tries.
-    fn default() -> Self {
-        SendConfig {
-            smp_window: 8,
-            gmp_window: 128,
-            smp_lid_window: 2,
-            gmp_lid_window: 4,
-            timeout: Duration::from_millis(500),
-            retries: 2,
-        }
-    }
-}
+use queue::QueueState;
 
 /// The kernel's time-out is this much shorter than ours: it has dropped a request before the retry is sent.
 const GRACE: Duration = Duration::from_millis(100);
@@ -73,16 +45,13 @@ pub struct MadClient {
     stats: MadStats,
     slots: Slots,
     destinations: HashMap<Key, Destination>,
-    /// Destinations that may have room, by queue pair, in round-robin order.
-    ready: [VecDeque<Key>; 2],
+    /// By queue pair.
+    queues: [QueueState; 2],
     /// Busy destinations, by the end of their back-off.
     backing_off: BinaryHeap<Reverse<(Moment, Key)>>,
-    in_flight: [u16; 2],
-    slow: [u16; 2],
-    /// Virtual lane 15, of SMPs, drops packets when full: a time-out may be caused by this client, and halves that
-    /// window. GMPs are flow-controlled; their window is constant.
-    windows: [Window; 2],
     queued: usize,
+    /// The run ends: what times out is not sent again.
+    is_stopping: bool,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
     /// Since when the transport is full, and when it is retried.
     full_since: Option<Moment>,
@@ -98,12 +67,10 @@ impl MadClient {
             stats: MadStats::default(),
             slots: Slots::new(0),
             destinations: HashMap::new(),
-            ready: [VecDeque::new(), VecDeque::new()],
+            queues: [config.smp_window, config.gmp_window].map(QueueState::new),
             backing_off: BinaryHeap::new(),
-            in_flight: [0; 2],
-            slow: [0; 2],
-            windows: [Window::new(config.smp_window), Window::new(config.gmp_window)],
             queued: 0,
+            is_stopping: false,
             finished: VecDeque::new(),
             full_since: None,
             full_until: Moment::default(),
@@ -118,9 +85,10 @@ impl MadClient {
     /// Begins a new run: unresponsive destinations are probed again.
     pub fn begin_run(&mut self) {
         // A route may lead to another node in another run; a LID rarely does.
-        self.destinations.retain(|(_, to), _| !matches!(to, Address::Directed(_)));
+        self.destinations.retain(|key, _| !matches!(key.to, Address::Directed(_)));
         self.destinations.shrink_to(2 * self.destinations.len());
         self.backing_off.clear();
+        self.is_stopping = false;
         self.destinations.values_mut().for_each(Destination::begin_run);
     }
 
@@ -131,22 +99,22 @@ impl MadClient {
 
     /// Whether another request for this queue pair would be sent at once, if its LID has room.
     pub fn has_room(&self, qp: QueuePair) -> bool {
-        self.is_open(qp) && self.ready[qp as usize].is_empty()
+        self.is_open(qp) && self.queues[qp as usize].ready.is_empty()
     }
 
-    /// Whether the window of a queue pair has room. Slow requests do not count, up to one more window:
-    /// 16 SMPs and 256 GMPs in total by default. A switch's SMA responds slowly while its CPU is busy, which
-    /// must not cause ever more requests.
     fn is_open(&self, qp: QueuePair) -> bool {
-        let window = self.windows[qp as usize];
-        let slow = self.slow[qp as usize].min(window.limit);
-        self.in_flight[qp as usize] - slow < window.size && self.slots.has_room()
+        self.queues[qp as usize].has_room() && self.slots.has_room()
+    }
+
+    /// Number of retries after a time-out.
+    fn retries(&self) -> u8 {
+        if self.is_stopping { 0 } else { self.config.retries }
     }
 
     /// Submits a request. [`MadClient::poll_finished`] returns its outcome with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
-        let key = (request.queue_pair(), request.to);
+        let key = Key { queue_pair: request.queue_pair(), to: request.to };
         match self.destination(key).given_up {
             Some(error) => self.finished.push_back((tag, Err(error))),
             None => self.enqueue(key, pending),
@@ -166,7 +134,8 @@ impl MadClient {
 
     /// Whether no request is in flight, queued or finished.
     pub fn is_idle(&self) -> bool {
-        self.in_flight == [0; 2] && self.queued == 0 && self.finished.is_empty()
+        let is_quiet = |queue: &QueueState| queue.in_flight == 0;
+        self.queues.iter().all(is_quiet) && self.queued == 0 && self.finished.is_empty()
     }
 
     /// The next MAD to send, if the windows have room.
@@ -185,7 +154,7 @@ impl MadClient {
 
     fn transmit_on(&mut self, qp: QueuePair, now: Moment) -> Option<OutgoingMad> {
         while self.is_open(qp) {
-            let key = self.ready[qp as usize].pop_front()?;
+            let key = self.queues[qp as usize].ready.pop_front()?;
             let destination = self.destinations.get_mut(&key)?;
             destination.is_ready = false;
             if destination.not_before > now {
@@ -202,7 +171,7 @@ impl MadClient {
             pending.tries += 1;
             destination.in_flight += 1;
             let redirect = destination.redirect;
-            self.in_flight[qp as usize] += 1;
+            self.queues[qp as usize].in_flight += 1;
             self.queued -= 1;
             // To the end of the queue: round robin over destinations.
             self.mark_ready(key);
@@ -226,8 +195,7 @@ impl MadClient {
             }
             Received::Malformed { bytes } => {
                 tracing::debug!(bytes, "malformed MAD received");
-                // Its class is unknown.
-                self.stats.record(Class::Performance, MadOutcome::Malformed);
+                self.stats.record(None, MadOutcome::Malformed);
             }
         }
     }
@@ -241,11 +209,11 @@ impl MadClient {
         let Some(mut request) = is_known.then(|| self.remove(transaction_id)).flatten() else {
             tracing::debug!(?mad, "unexpected response received");
             let class = Class::from_discriminant(mad.class());
-            return self.stats.record(class.unwrap_or(Class::Performance), MadOutcome::Stray);
+            return self.stats.record(class, MadOutcome::Stray);
         };
         let class = request.pending.request.class();
         self.stats.record_round_trip(class, now.since(request.sent));
-        self.windows[request.key.0 as usize].on_response();
+        self.queue_of(request.key).window.on_response();
         let status = mad.status();
         if status & status::BUSY != 0 {
             self.stats.record(class, MadOutcome::Busy);
@@ -272,7 +240,8 @@ impl MadClient {
     }
 
     fn follow_redirect(&mut self, mut request: InFlight, mad: &Mad) {
-        let is_gmp_by_lid = matches!(request.key, (QueuePair::Qp1, Address::Lid(_)));
+        let is_gmp_by_lid =
+            matches!(request.key, Key { queue_pair: QueuePair::Qp1, to: Address::Lid(_) });
         match Redirect::decode(mad) {
             Some(redirect) if is_gmp_by_lid && request.pending.redirects < MAX_REDIRECTS => {
                 self.destination(request.key).redirect = Some(redirect);
@@ -289,20 +258,20 @@ impl MadClient {
         if request.pending.request.query.is_optional {
             return self.finish(&request, Err(RequestError::TimedOut));
         }
-        let retries = self.config.retries;
+        let retries = self.retries();
         let destination = self.destination(request.key);
         destination.on_timeout(request.sent, now, retries);
         // The redirect may be what failed: try the node itself again.
         destination.redirect = None;
-        if request.key.0 == QueuePair::Qp0 {
-            self.windows[QueuePair::Qp0 as usize].on_timeout();
+        if request.key.queue_pair == QueuePair::Qp0 {
+            self.queue_of(request.key).window.on_timeout();
         }
         self.retry(request, RequestError::TimedOut);
     }
 
     /// Queues a request again, or ends it after its last try.
     fn retry(&mut self, request: InFlight, error: RequestError) {
-        let (key, retries) = (request.key, self.config.retries);
+        let (key, retries) = (request.key, self.retries());
         let destination = self.destination(key);
         if let Some(why) = destination.given_up {
             // All requests queued for it end, too.
@@ -329,8 +298,9 @@ impl MadClient {
     /// Removes a request from its slot and its windows.
     fn remove(&mut self, transaction_id: u32) -> Option<InFlight> {
         let request = self.slots.remove(transaction_id)?;
-        self.in_flight[request.key.0 as usize] -= 1;
-        self.slow[request.key.0 as usize] -= u16::from(request.slow);
+        let queue = self.queue_of(request.key);
+        queue.in_flight -= 1;
+        queue.slow -= u16::from(request.slow);
         self.destination(request.key).in_flight -= 1;
         Some(request)
     }
@@ -378,11 +348,11 @@ impl MadClient {
 
     /// Ends requests past their deadline, and makes room for others while responses are slow.
     pub fn handle_timeout(&mut self, now: Moment) {
-        let (expired, newly_slow) = self.slots.check(now);
-        for (slow, more) in self.slow.iter_mut().zip(newly_slow) {
-            *slow += more;
+        let due = self.slots.check(now);
+        for queue_pair in due.slow {
+            self.queues[queue_pair as usize].slow += 1;
         }
-        for transaction_id in expired {
+        for transaction_id in due.expired {
             if let Some(request) = self.remove(transaction_id) {
                 self.on_timeout(request, now);
             }
@@ -409,7 +379,7 @@ impl MadClient {
     pub fn cancel_queued(&mut self) {
         self.destinations.values_mut().for_each(|destination| destination.queue.clear());
         self.queued = 0;
-        self.config.retries = 0;
+        self.is_stopping = true;
     }
 
     /// Forgets every request, because the transport is gone.
@@ -423,9 +393,15 @@ impl MadClient {
         };
     }
 
+    fn queue_of(&mut self, key: Key) -> &mut QueueState {
+        &mut self.queues[key.queue_pair as usize]
+    }
+
     fn destination(&mut self, key: Key) -> &mut Destination {
         let windows = [self.config.smp_lid_window, self.config.gmp_lid_window];
-        self.destinations.entry(key).or_insert_with(|| Destination::new(windows[key.0 as usize]))
+        self.destinations
+            .entry(key)
+            .or_insert_with(|| Destination::new(windows[key.queue_pair as usize]))
     }
 
     /// Puts a destination in the ready queue, if it has a queued request and room in its window.
@@ -433,7 +409,7 @@ impl MadClient {
         let destination = self.destination(key);
         if destination.has_room() && !destination.is_ready {
             destination.is_ready = true;
-            self.ready[key.0 as usize].push_back(key);
+            self.queue_of(key).ready.push_back(key);
         }
     }
 }

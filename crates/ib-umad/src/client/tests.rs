@@ -8,9 +8,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::query::{QueryPlan, RunError, run};
+use crate::plan::{QueryPlan, RunError, run};
 use crate::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
-use crate::{GlobalRoute, MadTransport};
+use crate::{GlobalRoute, LocalPort, MadTransport};
 use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::p_key::PKey;
@@ -419,8 +419,9 @@ fn stray_and_malformed_responses_are_counted() {
     let count = |outcome| client.stats().count(Class::Performance, outcome);
     assert_eq!(
         (count(MadOutcome::Stray), count(MadOutcome::Malformed), count(MadOutcome::TimedOut)),
-        (1, 1, 2)
+        (1, 0, 2)
     );
+    assert_eq!(client.stats().count(None, MadOutcome::Malformed), 1);
 }
 
 #[test]
@@ -506,6 +507,21 @@ fn stop_waits_for_in_flight_and_sends_nothing() {
     assert!(transport.now().since(Moment(0)) < Duration::from_secs(1));
 }
 
+#[test]
+fn requests_after_a_stopped_run_are_retried() {
+    for reset in [false, true] {
+        let mut transport = star();
+        transport.reply = Box::new(|_| Reply::Lost);
+        let mut client = MadClient::new(SendConfig::default());
+        client.cancel_queued();
+        if reset {
+            client.reset();
+        }
+        run_with(&mut transport, &mut client, vec![counters(2, 1)]);
+        assert_eq!(transport.sent.len(), 3, "{reset}");
+    }
+}
+
 /// A transport that fails at its first receive.
 struct FailingTransport(ScriptedTransport);
 
@@ -516,6 +532,14 @@ impl MadTransport for FailingTransport {
 
     fn anchor(&self) -> ib_mad::moment::Anchor {
         self.0.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.0.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.0.refresh();
     }
 
     fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {

@@ -10,7 +10,8 @@ use ib_mad::p_key::PKey;
 
 use super::device::{self, UmadPort};
 use super::error::DeviceError;
-use super::{HeaderFormat, sys};
+use super::header::HeaderFormat;
+use super::sys;
 
 /// More entries than any P_Key table has: devices have at most 128.
 const MAX_ENTRIES: u16 = 4096;

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::model::{Device, DeviceInfo, HwReading, Port, PortKind};
 use ib_mad::{Moment, PortNumber};
 
-use super::ReadContext;
 use super::access::CounterAccess;
 use super::backoff::Failure;
 use super::failures::FailingFile;
 use super::hw::HwReader;
 use super::hwmon::HwmonReader;
 use super::netdev::Owner;
+use super::options::ReadContext;
 use super::port::PortReader;
 use super::sysfs::{self, Directory, Version};
 use super::vpd;

@@ -14,10 +14,12 @@ pub mod ethtool;
 pub mod events;
 pub mod executor;
 mod failures;
+mod filter;
 mod hw;
 mod hwmon;
 mod module;
 mod netdev;
+mod options;
 mod port;
 mod slot;
 pub mod sysfs;
@@ -25,6 +27,8 @@ mod time;
 mod vpd;
 mod watch;
 
+pub use filter::DeviceFilter;
+pub use options::ReadOptions;
 pub use vpd::is_nvlink_bridge;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,11 +40,10 @@ use std::time::Duration;
 use crate::model::{Device, HostSnapshot, resolve_kinds};
 use ib_mad::Moment;
 use process_clock::Clock;
-use regex_lite::Regex;
 
-use backoff::Attempt;
 use device::DeviceReader;
 use executor::TimeoutExecutor;
+use options::ReadContext;
 use slot::Slot;
 use sysfs::Directory;
 use time::Time;
@@ -52,57 +55,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ALL_PATIENCE: Duration = Duration::from_secs(10);
 /// How long they wait for one of them after that.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
-
-/// How to read devices.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadOptions {
-    /// How long a file is not read again after a read that failed.
-    pub error_backoff: Duration,
-    /// Whether to read the statistics of Ethernet drivers.
-    pub ethtool: bool,
-    /// Whether to read the connection manager's counters.
-    pub cm: bool,
-    /// Whether to read the modules of Ethernet ports, which requires CAP_NET_ADMIN.
-    pub modules: bool,
-}
-
-/// A filter by device name. A device that it excludes is never opened.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceFilter {
-    include: Option<Regex>,
-    exclude: Option<Regex>,
-}
-
-impl DeviceFilter {
-    /// Selects the devices whose whole name matches `include` and does not match `exclude`; a pattern that
-    /// is not given excludes nothing. The error says, in one line, what is wrong with a pattern.
-    pub fn new(include: Option<&str>, exclude: Option<&str>) -> Result<Self, String> {
-        let whole = |pattern: Option<&str>| {
-            let regex = pattern.map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
-            regex.transpose().map_err(|error| error.to_string().replace('\n', " "))
-        };
-        Ok(DeviceFilter { include: whole(include)?, exclude: whole(exclude)? })
-    }
-
-    /// Whether the device should be read.
-    pub fn matches(&self, device: &str) -> bool {
-        self.include.as_ref().is_none_or(|include| include.is_match(device))
-            && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(device))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct ReadContext {
-    time: Time,
-    options: ReadOptions,
-}
-
-impl ReadContext {
-    /// For reads that begin now.
-    fn attempt(&self) -> Attempt {
-        Attempt { now: self.time.now(), error_backoff: self.options.error_backoff }
-    }
-}
 
 /// Where the devices of a host come from: its kernel, or a simulation.
 pub trait DeviceSource: Send {

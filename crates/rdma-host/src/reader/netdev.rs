@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
-use super::ReadOptions;
 use super::backoff::Attempt;
 use super::ethtool::EthernetReader;
 use super::module::ModuleReader;
+use super::options::ReadOptions;
 use super::sysfs::Directory;
 
 /// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).

@@ -7,12 +7,12 @@ use crate::model::cm::{CmReading, GROUPS, MESSAGES};
 use crate::model::{Port, PortKind};
 use ib_mad::{Counter, Guid, PortNumber, Reading};
 
-use super::ReadContext;
 use super::access::CounterAccess;
 use super::backoff::{Attempt, BackoffFile, Failure};
 use super::counters::{Counters, backing_off};
 use super::hw::HwReader;
 use super::netdev::{NetdevReader, Owner};
+use super::options::ReadContext;
 use super::sysfs::{self, Directory};
 
 #[derive(Debug)]

@@ -15,9 +15,10 @@ use ib_mad::Moment;
 use super::access::CounterAccess;
 use super::device::DeviceReader;
 use super::failures::FailureLog;
+use super::options::ReadContext;
 use super::sysfs;
+use super::time::Time;
 use super::watch::FileWatch;
-use super::{ReadContext, Time};
 
 /// A read that takes this long makes a device slow, so that no other one waits for it. It takes milliseconds otherwise.
 const SLOW: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::port_state::{PortState, PortStatus, SpeedFields};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
-use ib_umad::query::QueryPlan;
+use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;

@@ -13,7 +13,7 @@ use ib_mad::pma::{DetailPolicy, OptionalCounters};
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::{Counter, Guid, Lid, Moment, PortKey};
 use ib_umad::client::{MadClient, SendConfig};
-use ib_umad::query::{QueryPlan, run};
+use ib_umad::plan::{QueryPlan, run};
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric, symbol_errors};
 use ib_umad::{MadTransport, OutgoingMad};
 use proptest::prelude::*;

@@ -15,7 +15,8 @@ use ib_mad::node::NodeKind;
 
 use super::build::{LONGEST_PREFIX, NetBuilder, bad_port_count};
 use super::rates::{MASKS, Rates, set_option, set_rate};
-use super::{DeviceModel, Net, Node, NodeId, PortId};
+use super::topology::{Net, Node, NodeId, PortId};
+use crate::device::DeviceModel;
 use line::{CableLine, NodeLine};
 
 /// Why a file is not a net: the first wrong line, numbered from 1, or the lack of nodes.

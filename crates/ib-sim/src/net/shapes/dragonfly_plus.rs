@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{MOST_HOSTS, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range};
+use super::builder::{MOST_HOSTS, RADIX, ShapeBuilder, ShapeError, in_radix, in_range};
+use crate::net::topology::{Net, NodeId};
 
 /// A Dragonfly+. Nodes are called `host-N`, `g2-leaf-1` and `g2-spine-0`.
 ///

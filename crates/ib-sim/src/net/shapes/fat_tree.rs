@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{MOST_HOSTS, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range};
+use super::builder::{MOST_HOSTS, RADIX, ShapeBuilder, ShapeError, in_radix, in_range};
+use crate::net::topology::{Net, NodeId};
 
 /// The adapters of a rail host: one for each of eight GPUs.
 const RAILS: u32 = 8;

@@ -1,7 +1,9 @@
-use super::super::PortId;
 use super::*;
 use crate::net::file::parse;
 use crate::net::testing::write;
+use crate::net::{Net, NodeId, PortId};
+use ib_mad::node::NodeKind;
+use ib_mad::rate::Speed;
 use proptest::prelude::*;
 
 /// The id of a host's adapter.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::super::{Action, Overrides};
+use super::super::{FabricChange, Overrides};
 use super::{TREE, net, resolve, resolve_on};
 use ib_mad::Counter;
 
@@ -42,9 +42,9 @@ fn most() -> String {
 fn text_with_most_features_is_resolved() {
     let story = resolve(&most()).unwrap();
     assert_eq!(story.descriptions.len(), 16);
-    assert!(story.actions.iter().any(|step| matches!(
-        step.action,
-        Action::SetCounter { counter: Counter::SymbolErrors, value: 4242, .. }
+    assert!(story.changes.iter().any(|step| matches!(
+        step.change,
+        FabricChange::SetCounter { counter: Counter::SymbolErrors, value: 4242, .. }
     )));
 }
 proptest! {
@@ -63,7 +63,7 @@ proptest! {
         let overrides = Overrides { speedup, ..Overrides::default() };
         match resolve_on(&text, net(TREE), &overrides) {
             Ok(story) => {
-                prop_assert!(story.actions.is_sorted_by_key(|action| action.at));
+                prop_assert!(story.changes.is_sorted_by_key(|action| action.at));
                 prop_assert!(story.descriptions.is_sorted_by_key(|(at, _)| *at));
                 prop_assert!(story.descriptions.iter().all(|(_, words)| !words.contains('\n')));
             }

@@ -188,7 +188,7 @@ fn entries_become_actions_and_sentences() {
         assert_eq!(short(&story), *actions, "{entry}");
         assert_eq!(story.descriptions.len(), 1, "{entry}");
         assert_eq!(story.descriptions[0].1, *sentence, "{entry}");
-        assert_eq!(story.descriptions[0].0, story.actions[0].at, "{entry}");
+        assert_eq!(story.descriptions[0].0, story.changes[0].at, "{entry}");
     }
     for name in ENTRIES {
         let begin = format!("{name}:");

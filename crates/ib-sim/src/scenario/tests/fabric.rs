@@ -1,10 +1,10 @@
 //! The fabric of a scenario.
 
-use super::super::source::{FabricSource, Overrides, Scenario};
+use super::super::{Overrides, Scenario, TopologySource};
 use crate::net::Net;
 use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree};
 
-fn shaped(fabric: &str) -> FabricSource {
+fn shaped(fabric: &str) -> TopologySource {
     let scenario = Scenario::parse("x.yml", fabric).unwrap();
     scenario.source(&Overrides::default()).unwrap()
 }
@@ -16,7 +16,7 @@ fn built(fabric: &str) -> Result<Net, String> {
 
 #[test]
 fn default_fabric_is_a_fat_tree_of_24_hosts() {
-    let FabricSource::FatTree(tree) = shaped("") else { panic!("a tree") };
+    let TopologySource::FatTree(tree) = shaped("") else { panic!("a tree") };
     assert_eq!((tree.levels, tree.hosts, tree.radix), (2, 24, 16));
     assert_eq!((tree.down, tree.up, tree.ports, tree.planes), (None, None, 1, 1));
     assert_eq!((tree.switch.as_str(), tree.hca.as_str()), ("quantum-2", "connectx-7"));
@@ -31,16 +31,16 @@ fn default_shapes_can_be_built() {
 
 #[test]
 fn parameters_of_shapes_are_read() {
-    assert_eq!(shaped("fabric: {file: a/b.topo}"), FabricSource::File("a/b.topo".into()));
+    assert_eq!(shaped("fabric: {file: a/b.topo}"), TopologySource::File("a/b.topo".into()));
     assert_eq!(
         shaped("fabric: {back-to-back: {hca: connectx-5}}"),
-        FabricSource::BackToBack(BackToBack { hca: "connectx-5".into() })
+        TopologySource::BackToBack(BackToBack { hca: "connectx-5".into() })
     );
     let text = "fabric: {dragonfly-plus: {groups: 5, leaves: 4, spines: 3, hosts-per-leaf: 2, \
                 global: 6, radix: 32, switch: quantum, hca: connectx-6}}";
     assert_eq!(
         shaped(text),
-        FabricSource::DragonflyPlus(DragonflyPlus {
+        TopologySource::DragonflyPlus(DragonflyPlus {
             groups: 5,
             leaves: 4,
             spines: 3,
@@ -55,7 +55,7 @@ fn parameters_of_shapes_are_read() {
                 planes: 4, rail-hosts: 2, aggregation-nodes: true, switch: quantum, hca: connectx-6}}";
     assert_eq!(
         shaped(text),
-        FabricSource::FatTree(FatTree {
+        TopologySource::FatTree(FatTree {
             levels: 3,
             radix: 8,
             hosts: 9,

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::resolve::link_rate;
-use super::super::{Action, Overrides, ResolvedScenario, Scenario};
+use super::super::initial_traffic::link_rate;
+use super::super::{FabricChange, Overrides, ResolvedScenario, Scenario};
 use crate::load::{Conditions, PortLoad, RoutedFlows};
 use crate::net::PortId;
 
@@ -14,7 +14,7 @@ struct Loads<'a> {
 }
 
 impl<'a> Loads<'a> {
-    fn new(story: &'a ResolvedScenario, actions: &[&Action]) -> Loads<'a> {
+    fn new(story: &'a ResolvedScenario, actions: &[&FabricChange]) -> Loads<'a> {
         let net = &story.net;
         let links: Vec<Option<PortId>> = net.ports.iter().map(|port| port.cable).collect();
         let capacity: Vec<f64> = net.port_ids().map(|port| link_rate(net, port)).collect();
@@ -22,15 +22,15 @@ impl<'a> Loads<'a> {
         let mut bit_errors = vec![0.0; net.ports.len()];
         for action in actions {
             match **action {
-                Action::LimitIntake { port, fraction } => {
+                FabricChange::LimitIntake { port, fraction } => {
                     intake[port.0 as usize] = fraction * link_rate(net, port);
                 }
-                Action::CorruptBits { port, ratio } => bit_errors[port.0 as usize] = ratio,
+                FabricChange::CorruptBits { port, ratio } => bit_errors[port.0 as usize] = ratio,
                 ref other => panic!("{other:?}"),
             }
         }
-        let flows = story.actions.iter().find_map(|step| match &step.action {
-            Action::SetTraffic { name, flows } if name == "traffic" => Some(&flows[..]),
+        let flows = story.changes.iter().find_map(|step| match &step.change {
+            FabricChange::SetTraffic { name, flows } if name == "traffic" => Some(&flows[..]),
             _ => None,
         });
         let conditions =
@@ -90,8 +90,8 @@ fn scenarios_of_the_library_start_without_waits() {
 fn bad_cable_affects_the_host_that_the_file_names() {
     let scenario = Scenario::read(&library().join("bad-cable.yml")).unwrap();
     let story = scenario.resolve(&Overrides::default()).unwrap();
-    let is_bad = |action: &&Action| matches!(action, Action::CorruptBits { .. });
-    let bad = story.actions.iter().map(|step| &step.action).find(is_bad).unwrap();
+    let is_bad = |action: &&FabricChange| matches!(action, FabricChange::CorruptBits { .. });
+    let bad = story.changes.iter().map(|step| &step.change).find(is_bad).unwrap();
     let loads = Loads::new(&story, &[bad]);
     let marked = loads.loads.iter().filter(|load| load.rcv_remote_physical_errors > 0.0).count();
     assert!(loads.at("host-8[1]").rcv_remote_physical_errors > 0.0);
@@ -102,21 +102,22 @@ fn bad_cable_affects_the_host_that_the_file_names() {
 fn comments_of_the_demo_are_true() {
     let story = Scenario::demo(None).unwrap().resolve(&Overrides::default()).unwrap();
     assert_eq!(Loads::new(&story, &[]).waiting(), [""; 0]);
-    let the = |is: fn(&Action) -> bool| {
-        story.actions.iter().map(|step| &step.action).find(|action| is(action)).unwrap()
+    let the = |is: fn(&FabricChange) -> bool| {
+        story.changes.iter().map(|step| &step.change).find(|action| is(action)).unwrap()
     };
     // The bad cable: packets of two flows, of which each receiver counts half.
-    let corrupt = the(|action| matches!(action, Action::CorruptBits { .. }));
+    let corrupt = the(|action| matches!(action, FabricChange::CorruptBits { .. }));
     let loads = Loads::new(&story, &[corrupt]);
     let (hit, marked) = (loads.at("leaf-0-1[10]"), ["host-10[1]", "host-16[1]"]);
     assert!((3.1..3.3).contains(&hit.rcv_errors), "{hit:?}");
     for marked in marked.map(|label| loads.at(label)) {
         assert!((1.5..1.7).contains(&marked.rcv_remote_physical_errors), "{marked:?}");
     }
-    let Action::CorruptBits { port, ratio } = *corrupt else { panic!("a bad cable") };
+    let FabricChange::CorruptBits { port, ratio } = *corrupt else { panic!("a bad cable") };
     assert!((ratio * 8.0 * link_rate(&story.net, port) - 8.0).abs() < 1e-6, "symbols a second");
     // The slow receiver: the root, the host that sends to it, and others that do not.
-    let loads = Loads::new(&story, &[the(|action| matches!(action, Action::LimitIntake { .. }))]);
+    let loads =
+        Loads::new(&story, &[the(|action| matches!(action, FabricChange::LimitIntake { .. }))]);
     let waits = |label| loads.at(label).waiting;
     for host in ["host-6[1]", "host-12[1]", "gpu-0-mlx5_0[1]", "gpu-0-mlx5_4[1]"] {
         assert!(waits("leaf-0-3[2]") > waits(host) && waits(host) > 0.0, "{host}");

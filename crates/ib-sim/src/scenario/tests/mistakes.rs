@@ -1,7 +1,7 @@
 //! Mistakes are reported in one line, with their place.
 
 use super::super::index::FabricIndex;
-use super::super::{Action, Overrides, Scenario};
+use super::super::{FabricChange, Overrides, Scenario};
 use super::{net, resolve, resolve_on};
 use crate::net::{Net, file};
 use ib_mad::rate::{Speed, Width};
@@ -252,8 +252,8 @@ fn unusable_fabrics_are_refused() {
     let fine = one("degrade: {link: host-0, width: 8x}");
     let story = resolve_on(&fine, pair, &Overrides::default()).unwrap();
     assert!(matches!(
-        story.actions.last().unwrap().action,
-        Action::LimitLink { width: Some(Width::X8), .. }
+        story.changes.last().unwrap().change,
+        FabricChange::LimitLink { width: Some(Width::X8), .. }
     ));
 }
 
@@ -331,10 +331,10 @@ fn aggregation_node_is_no_host() {
         ("h1[1]".into(), "h2[1]".into())
     );
     let flows: Vec<_> = story
-        .actions
+        .changes
         .iter()
-        .filter_map(|step| match &step.action {
-            Action::SetTraffic { flows, .. } => Some(flows.iter()),
+        .filter_map(|step| match &step.change {
+            FabricChange::SetTraffic { flows, .. } => Some(flows.iter()),
             _ => None,
         })
         .flatten()

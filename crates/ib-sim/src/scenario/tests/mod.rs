@@ -9,7 +9,7 @@ mod order;
 
 use std::time::Duration;
 
-use super::{Action, Overrides, ResolvedScenario, Scenario, TimedAction};
+use super::{FabricChange, Overrides, ResolvedScenario, Scenario, TimedChange};
 use crate::net::Net;
 use ib_mad::node::NodeKind;
 
@@ -45,53 +45,59 @@ fn timeline(entries: &str) -> ResolvedScenario {
 fn short(story: &ResolvedScenario) -> Vec<String> {
     let label = |port| story.net.label(port);
     story
-        .actions
+        .changes
         .iter()
         .map(|step| {
-            let shown = match &step.action {
-                Action::CorruptBits { port, ratio } => {
+            let shown = match &step.change {
+                FabricChange::CorruptBits { port, ratio } => {
                     format!("corrupt {} {ratio:e}", label(*port))
                 }
-                Action::SetDirt { port, dirt } => {
+                FabricChange::SetDirt { port, dirt } => {
                     let dirt = dirt.map(|it| format!("{} {:e} {}", it.lane, it.ratio, it.light));
                     format!("dirt {} {}", label(*port), dirt.unwrap_or_default())
                 }
-                Action::SetModuleTemperature { port, degrees } => {
+                FabricChange::SetModuleTemperature { port, degrees } => {
                     format!("module {} {degrees:?}", label(*port))
                 }
-                Action::SwapCable { port } => format!("swap {}", label(*port)),
-                Action::SetRegisters { node, behavior } => {
+                FabricChange::SwapCable { port } => format!("swap {}", label(*port)),
+                FabricChange::SetRegisters { node, behavior } => {
                     format!("registers {} {}", story.net.node(*node).id, behavior.label())
                 }
-                Action::SetVsKey { nodes, key } => format!("vs-key {} {key:#x}", nodes.len()),
-                Action::SetSignal { port, up } => format!("signal {} {up}", label(*port)),
-                Action::Retrain { port } => format!("retrain {}", label(*port)),
-                Action::LimitLink { port, width, speed } => {
+                FabricChange::SetVsKey { nodes, key } => format!("vs-key {} {key:#x}", nodes.len()),
+                FabricChange::SetSignal { port, up } => format!("signal {} {up}", label(*port)),
+                FabricChange::Retrain { port } => format!("retrain {}", label(*port)),
+                FabricChange::LimitLink { port, width, speed } => {
                     format!("limit {} {width:?} {speed:?}", label(*port))
                 }
-                Action::LimitIntake { port, fraction } => {
+                FabricChange::LimitIntake { port, fraction } => {
                     format!("intake {} {fraction}", label(*port))
                 }
-                Action::SetPower { node, on } => format!("power {} {on}", story.net.node(*node).id),
-                Action::ClearCounters { ports } => format!("clear {}", ports.len()),
-                Action::SetCounter { port, counter, value } => {
+                FabricChange::SetPower { node, on } => {
+                    format!("power {} {on}", story.net.node(*node).id)
+                }
+                FabricChange::ClearCounters { ports } => format!("clear {}", ports.len()),
+                FabricChange::SetCounter { port, counter, value } => {
                     format!("set {} {counter:?} {value}", label(*port))
                 }
-                Action::SetAgents { node, behavior } => {
+                FabricChange::SetAgents { node, behavior } => {
                     format!("agents {} {behavior:?}", story.net.node(*node).id)
                 }
-                Action::SetMKey { nodes, m_key, level } => {
+                FabricChange::SetMKey { nodes, m_key, level } => {
                     format!("protect {} {:#x} {level}", nodes.len(), m_key.0)
                 }
-                Action::SetMembership { nodes, full } => {
+                FabricChange::SetMembership { nodes, full } => {
                     format!("membership {} {full}", nodes.len())
                 }
-                Action::SetDelivery(way) => format!("way {}", way.loss),
-                Action::MoveCable { from, to } => format!("move {} {}", label(*from), label(*to)),
-                Action::SetMaster { port, reassign_lids } => {
+                FabricChange::SetDelivery(way) => format!("way {}", way.loss),
+                FabricChange::MoveCable { from, to } => {
+                    format!("move {} {}", label(*from), label(*to))
+                }
+                FabricChange::SetMaster { port, reassign_lids } => {
                     format!("master {} {reassign_lids}", label(*port))
                 }
-                Action::SetTraffic { name, flows } => format!("traffic {name} {}", flows.len()),
+                FabricChange::SetTraffic { name, flows } => {
+                    format!("traffic {name} {}", flows.len())
+                }
             };
             format!("{} {shown}", step.at.as_millis())
         })
@@ -111,7 +117,9 @@ fn empty_scenario_has_the_defaults() {
     assert_eq!(story.delivery.round_trip, Duration::from_micros(20));
     assert_eq!(story.delivery.per_hop, Duration::from_micros(1));
     assert_eq!(story.delivery.jitter, Duration::from_micros(10));
-    let Action::SetTraffic { flows, .. } = &story.actions[0].action else { panic!("traffic") };
+    let FabricChange::SetTraffic { flows, .. } = &story.changes[0].change else {
+        panic!("traffic")
+    };
     // 20% of NDR on four lanes.
     assert!(flows.iter().all(|flow| (flow.offered - 10e9).abs() < 1.0 && flow.packet == 4096));
 }
@@ -131,7 +139,9 @@ fn seat_master_delivery_and_traffic_are_read() {
         (story.seed, story.delivery.jitter, story.delivery.loss),
         (9, Duration::ZERO, 0.005)
     );
-    let Action::SetTraffic { flows, .. } = &story.actions[0].action else { panic!("traffic") };
+    let FabricChange::SetTraffic { flows, .. } = &story.changes[0].change else {
+        panic!("traffic")
+    };
     assert!(flows.iter().all(|flow| story.net.label(flow.to) == "host-3[1]"));
     assert!(flows.iter().all(|flow| flow.packet == 256 && (flow.offered - 25e9).abs() < 1.0));
     assert_eq!(flows.len(), 5);
@@ -176,9 +186,9 @@ fn each_plane_has_a_local_port_and_a_master() {
 fn same_seed_gives_the_same_actions() {
     let text = "timeline: [burst: {from: 2, to: host-0, load: 50%}]";
     let (one, other) = (resolve(text).unwrap(), resolve(text).unwrap());
-    assert_eq!((one.actions, one.descriptions), (other.actions, other.descriptions));
+    assert_eq!((one.changes, one.descriptions), (other.changes, other.descriptions));
     let other = resolve(&format!("seed: 2\n{text}")).unwrap();
-    assert_ne!(resolve(text).unwrap().actions, other.actions);
+    assert_ne!(resolve(text).unwrap().changes, other.changes);
 }
 
 fn hosts(story: &ResolvedScenario) -> usize {
@@ -226,7 +236,7 @@ fn demo_takes_five_minutes() {
         "{:?}",
         story.descriptions
     );
-    assert!(story.actions.is_sorted_by_key(|action| action.at));
+    assert!(story.changes.is_sorted_by_key(|action| action.at));
     let host = story.own_host.unwrap();
     let ports: Vec<String> = host.ports.iter().map(|port| story.net.label(*port)).collect();
     assert_eq!((ports.len(), ports[0].as_str()), (8, "gpu-0-mlx5_0[1]"));
@@ -252,8 +262,8 @@ fn demo_has_its_faults_on_a_fabric_of_any_size() {
         let ports = story.net.nodes.iter().map(|node| node.port_count).max().unwrap();
         assert!(ports <= 64, "{wanted}: a switch of {ports} ports");
         // The bad cable is one between switches.
-        let bad = story.actions.iter().find_map(|step| match step.action {
-            Action::CorruptBits { port, .. } => Some(port),
+        let bad = story.changes.iter().find_map(|step| match step.change {
+            FabricChange::CorruptBits { port, .. } => Some(port),
             _ => None,
         });
         let far = story.net.port(bad.unwrap()).cable.unwrap();
@@ -262,15 +272,16 @@ fn demo_has_its_faults_on_a_fabric_of_any_size() {
         let past = Scenario::demo_past(Some(wanted)).unwrap();
         let past = past.resolve_on(story.net.clone(), &Overrides::default());
         let past = past.unwrap_or_else(|error| panic!("{wanted}: {error}"));
-        let swapped = past.actions.iter().find_map(|step| match step.action {
-            Action::SwapCable { port } => Some(port),
+        let swapped = past.changes.iter().find_map(|step| match step.change {
+            FabricChange::SwapCable { port } => Some(port),
             _ => None,
         });
         let ends = [swapped.unwrap(), past.net.port(swapped.unwrap()).cable.unwrap()];
         assert!(ends.iter().all(|end| past.net.node_of(*end).kind == NodeKind::Switch), "{wanted}");
         assert!(!ends.contains(&bad.unwrap()), "{wanted}");
-        let has_traffic = |step: &TimedAction| matches!(step.action, Action::SetTraffic { .. });
-        assert!(!past.actions.iter().any(has_traffic), "{wanted}");
+        let has_traffic =
+            |step: &TimedChange| matches!(step.change, FabricChange::SetTraffic { .. });
+        assert!(!past.changes.iter().any(has_traffic), "{wanted}");
     }
     assert_eq!(
         format!(

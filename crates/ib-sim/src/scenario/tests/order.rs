@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{Action, AgentBehavior, Overrides};
+use super::super::{AgentBehavior, FabricChange, Overrides};
 use super::{TREE, net, resolve, resolve_on, short, timeline};
 
 #[test]
@@ -42,10 +42,10 @@ fn node_has_one_agent_behavior_at_a_time() {
          - silent: {at: 5s, node: host-2, for: 10s}\n",
     );
     let behaviors: Vec<(u64, AgentBehavior)> = story
-        .actions
+        .changes
         .iter()
-        .map(|step| match step.action {
-            Action::SetAgents { behavior, .. } => (step.at.as_secs(), behavior),
+        .map(|step| match step.change {
+            FabricChange::SetAgents { behavior, .. } => (step.at.as_secs(), behavior),
             ref other => panic!("{other:?}"),
         })
         .collect();
@@ -120,5 +120,5 @@ fn speedup_scales_times_only() {
         Duration::from_secs(120),
         "on the clock of the simulation"
     );
-    assert_eq!(faster.actions.len(), story.actions.len());
+    assert_eq!(faster.changes.len(), story.changes.len());
 }

@@ -64,7 +64,7 @@ fn port_state_change_is_set_until_the_sm_sweeps() {
     assert_eq!(changed(&bench).len(), 2);
     bench.after(1);
     assert_eq!(changed(&bench), [""; 0]);
-    bench.apply(Action::Retrain { port: bench.port("leaf-0-2[3]") });
+    bench.apply(FabricChange::Retrain { port: bench.port("leaf-0-2[3]") });
     assert_eq!(changed(&bench), [""; 0], "it was never down");
 }
 
@@ -72,8 +72,8 @@ fn port_state_change_is_set_until_the_sm_sweeps() {
 fn retraining_counts_a_link_error_recovery() {
     let mut bench = Bench::new(tree());
     let port = bench.port("host-4[1]");
-    bench.apply(Action::Retrain { port });
-    bench.apply(Action::Retrain { port });
+    bench.apply(FabricChange::Retrain { port });
+    bench.apply(FabricChange::Retrain { port });
     assert_eq!(bench.state("host-4[1]"), PortState::Active);
     let twice = [("host-4[1]", 2), ("leaf-0-2[1]", 2)];
     bench.assert_counted(Counter::LinkErrorRecoveries, &twice);
@@ -81,7 +81,7 @@ fn retraining_counts_a_link_error_recovery() {
     // A link that is down, or does not exist, does not retrain.
     bench.signal("host-4[1]", false);
     for end in ["host-4[1]", "leaf-0-0[6]", "leaf-0-0[0]", "host-4[0]"] {
-        bench.apply(Action::Retrain { port: bench.port(end) });
+        bench.apply(FabricChange::Retrain { port: bench.port(end) });
     }
     bench.assert_counted(Counter::LinkErrorRecoveries, &twice);
 }
@@ -100,7 +100,7 @@ fn link_limit_holds_from_either_end() {
     .into_iter()
     .enumerate()
     {
-        bench.apply(Action::LimitLink { port: bench.port(at), width, speed });
+        bench.apply(FabricChange::LimitLink { port: bench.port(at), width, speed });
         for end in [end, &far] {
             assert_eq!(bench.simulation.port(bench.port(end)).bytes_per_second(), bytes, "{nth}");
             assert_eq!(bench.state(end), PortState::Init);
@@ -110,7 +110,11 @@ fn link_limit_holds_from_either_end() {
     }
     // Without a signal the link does not train; the limit holds later.
     bench.signal(end, false);
-    bench.apply(Action::LimitLink { port: bench.port(end), width: Some(Width::X1), speed: None });
+    bench.apply(FabricChange::LimitLink {
+        port: bench.port(end),
+        width: Some(Width::X1),
+        speed: None,
+    });
     assert_eq!(bench.state(end), PortState::Down);
     bench.signal(end, true);
     assert_eq!(bench.simulation.port(bench.port(&far)).bytes_per_second(), NDR / 4);
@@ -171,7 +175,7 @@ fn reboot_does_not_reset_agent_behavior() {
     let mut bench = Bench::new(pair());
     bench.power("host-1", false);
     let node = bench.node("host-1");
-    bench.apply(Action::SetAgents { node, behavior: AgentBehavior::Silent });
+    bench.apply(FabricChange::SetAgents { node, behavior: AgentBehavior::Silent });
     bench.power("host-1", true);
     assert_eq!(bench.simulation.node(node).behavior, AgentBehavior::Silent);
 }
@@ -182,9 +186,13 @@ fn counters_are_cleared_and_set() {
     bench.send("all", &[("host-0[1]", "host-1[1]")]);
     bench.after(10_000);
     let (here, there) = (bench.port("host-0[1]"), bench.port("host-1[1]"));
-    bench.apply(Action::SetCounter { port: there, counter: Counter::SymbolErrors, value: 4242 });
-    bench.apply(Action::SetCounter { port: there, counter: Counter::RcvData, value: 7 });
-    bench.apply(Action::ClearCounters { ports: vec![here] });
+    bench.apply(FabricChange::SetCounter {
+        port: there,
+        counter: Counter::SymbolErrors,
+        value: 4242,
+    });
+    bench.apply(FabricChange::SetCounter { port: there, counter: Counter::RcvData, value: 7 });
+    bench.apply(FabricChange::ClearCounters { ports: vec![here] });
     bench.assert_counted(Counter::XmitData, &[]);
     bench.assert_counted(Counter::SymbolErrors, &[("host-1[1]", 4242)]);
     bench.assert_counted(Counter::RcvData, &[("host-1[1]", 7)]);
@@ -199,7 +207,7 @@ fn cable_is_moved_to_a_free_port_and_back() {
     let mut bench = Bench::new(tree());
     // The limit has ended: this is another link.
     let port = bench.port("host-4[1]");
-    bench.apply(Action::LimitLink { port, width: Some(Width::X1), speed: None });
+    bench.apply(FabricChange::LimitLink { port, width: Some(Width::X1), speed: None });
     bench.signal("host-4[1]", false);
     bench.after(2000);
     bench.move_cable("leaf-0-2[1]", "spine-1[6]");
@@ -306,7 +314,7 @@ fn new_master_may_reassign_lids() {
     for (host, reassign_lids) in [("host-2[1]", false), ("host-2[1]", true), ("leaf-0-0[0]", true)]
     {
         let (port, last) = (bench.port(host), lids(&bench));
-        bench.apply(Action::SetMaster { port, reassign_lids });
+        bench.apply(FabricChange::SetMaster { port, reassign_lids });
         bench.after(1000);
         let now = lids(&bench);
         assert_eq!(master(&bench), port);
@@ -323,7 +331,7 @@ fn new_master_may_reassign_lids() {
     // The former masters are standby, each once.
     let standbys = &bench.simulation.subnet(PortId(1)).unwrap().standbys;
     assert_eq!(*standbys, ["host-1[1]", "host-2[1]"].map(|port| bench.port(port)));
-    bench.apply(Action::SetMaster { port: bench.port("host-1[1]"), reassign_lids: false });
+    bench.apply(FabricChange::SetMaster { port: bench.port("host-1[1]"), reassign_lids: false });
     let standbys = &bench.simulation.subnet(PortId(1)).unwrap().standbys;
     assert_eq!(*standbys, ["host-2[1]", "leaf-0-0[0]"].map(|port| bench.port(port)));
 }
@@ -352,7 +360,7 @@ fn sm_activates_only_reachable_links() {
     for uplink in ["leaf-0-2[3]", "leaf-0-2[4]"] {
         bench.signal(uplink, false);
     }
-    bench.apply(Action::LimitLink {
+    bench.apply(FabricChange::LimitLink {
         port: bench.port("host-4[1]"),
         width: Some(Width::X1),
         speed: None,
@@ -369,7 +377,7 @@ fn traffic_flows_along_active_paths() {
     let mut bench = Bench::new(tree());
     let words = |bench: &mut Bench, expected: &[(&str, u64)]| {
         let clear = bench.simulation.net().port_ids().collect();
-        bench.apply(Action::ClearCounters { ports: clear });
+        bench.apply(FabricChange::ClearCounters { ports: clear });
         bench.after(4000);
         let hosts = bench.counted(Counter::RcvData).into_iter();
         let hosts: Vec<_> = hosts.filter(|(port, _)| port.starts_with("host")).collect();
@@ -400,7 +408,7 @@ fn traffic_flows_along_active_paths() {
 fn bit_errors_need_a_link() {
     let mut bench = Bench::new(tree());
     let corrupt = |bench: &mut Bench, into: &str, ratio| {
-        bench.apply(Action::CorruptBits { port: bench.port(into), ratio });
+        bench.apply(FabricChange::CorruptBits { port: bench.port(into), ratio });
     };
     for nothing in ["leaf-0-0[6]", "leaf-0-0[0]", "host-0[0]"] {
         corrupt(&mut bench, nothing, 1e-9);
@@ -429,9 +437,9 @@ fn bit_errors_need_a_link() {
 fn errors_are_drawn_up_to_the_end_of_the_effect() {
     let net = pair();
     let (into, other) = (find(&net, "host-0[1]"), find(&net, "host-1[1]"));
-    let action = |at, port, ratio| TimedAction {
+    let action = |at, port, ratio| TimedChange {
         at: Duration::from_secs(at),
-        action: Action::CorruptBits { port, ratio },
+        change: FabricChange::CorruptBits { port, ratio },
     };
     let actions = vec![action(0, other, 1e-9), action(30, into, 1e-8), action(40, into, 0.0)];
     let mut simulation = Simulation::new(scenario(net, actions));

@@ -18,7 +18,7 @@ fn tree_with_free_host() -> Net {
     net
 }
 
-fn action(net: &Net, (kind, a, b, fraction): Seeds) -> Action {
+fn action(net: &Net, (kind, a, b, fraction): Seeds) -> FabricChange {
     // Entries of adapters' port 0, which do not exist, are among them.
     let port = |n: u32| PortId(n % net.ports.len() as u32);
     let node = NodeId(a % net.nodes.len() as u32);
@@ -28,23 +28,27 @@ fn action(net: &Net, (kind, a, b, fraction): Seeds) -> Action {
         .collect();
     let host = |n: u32| hosts[n as usize % hosts.len()];
     match kind % 15 {
-        0 => Action::CorruptBits { port: port(a), ratio: 1e-10 * fraction },
-        1 => Action::CorruptBits { port: port(a), ratio: 0.0 },
-        2 => Action::SetSignal { port: port(a), up: false },
-        3 => Action::SetSignal { port: port(a), up: true },
-        4 => Action::Retrain { port: port(a) },
+        0 => FabricChange::CorruptBits { port: port(a), ratio: 1e-10 * fraction },
+        1 => FabricChange::CorruptBits { port: port(a), ratio: 0.0 },
+        2 => FabricChange::SetSignal { port: port(a), up: false },
+        3 => FabricChange::SetSignal { port: port(a), up: true },
+        4 => FabricChange::Retrain { port: port(a) },
         5 => {
             let width = [None, Some(Width::X1), Some(Width::X2), Some(Width::X12)][b as usize % 4];
             let speed = [None, Some(Speed::Sdr), Some(Speed::Hdr)][b as usize / 4 % 3];
-            Action::LimitLink { port: port(a), width, speed }
+            FabricChange::LimitLink { port: port(a), width, speed }
         }
-        6 => Action::LimitIntake { port: host(a), fraction },
-        7 => Action::SetPower { node, on: false },
-        8 => Action::SetPower { node, on: true },
-        9 => Action::ClearCounters { ports: vec![port(a), port(b)] },
-        10 => Action::SetCounter { port: port(a), counter: Counter::XmitData, value: u64::from(b) },
-        11 | 12 => Action::MoveCable { from: port(a), to: port(b) },
-        13 => Action::SetMaster {
+        6 => FabricChange::LimitIntake { port: host(a), fraction },
+        7 => FabricChange::SetPower { node, on: false },
+        8 => FabricChange::SetPower { node, on: true },
+        9 => FabricChange::ClearCounters { ports: vec![port(a), port(b)] },
+        10 => FabricChange::SetCounter {
+            port: port(a),
+            counter: Counter::XmitData,
+            value: u64::from(b),
+        },
+        11 | 12 => FabricChange::MoveCable { from: port(a), to: port(b) },
+        13 => FabricChange::SetMaster {
             port: if b % 2 == 0 { host(a) } else { PortId(net.nodes[node.0 as usize].first_port) },
             reassign_lids: b % 3 == 0,
         },
@@ -52,7 +56,7 @@ fn action(net: &Net, (kind, a, b, fraction): Seeds) -> Action {
             let flow = |(from, to)| Flow { from, to, offered: fraction * 5e10, packet: 4096 };
             let flows = [(host(a), host(b)), (host(a + 1), host(b + 3))].map(flow).to_vec();
             let flows = if a % 4 == 0 { Vec::new() } else { flows };
-            Action::SetTraffic { name: (b % 3).to_string(), flows }
+            FabricChange::SetTraffic { name: (b % 3).to_string(), flows }
         }
     }
 }
@@ -78,11 +82,11 @@ fn assert_agreed(simulation: &Simulation) {
 }
 
 /// The ports whose counters an action may decrease.
-fn may_fall(net: &Net, action: &Action) -> Vec<PortId> {
+fn may_fall(net: &Net, action: &FabricChange) -> Vec<PortId> {
     match action {
-        Action::ClearCounters { ports } => ports.clone(),
-        Action::SetCounter { port, .. } => vec![*port],
-        Action::SetPower { node, on: true } => {
+        FabricChange::ClearCounters { ports } => ports.clone(),
+        FabricChange::SetCounter { port, .. } => vec![*port],
+        FabricChange::SetPower { node, on: true } => {
             net.cable_ports(*node).chain(net.port_by_number(*node, 0)).collect()
         }
         _ => Vec::new(),
@@ -109,11 +113,11 @@ proptest! {
     ) {
         let net = tree_with_free_host();
         let mut at = Duration::ZERO;
-        let actions: Vec<TimedAction> = seeds
+        let actions: Vec<TimedChange> = seeds
             .iter()
             .map(|(gap, seeds)| {
                 at += Duration::from_millis(*gap);
-                TimedAction { at, action: action(&net, *seeds) }
+                TimedChange { at, change: action(&net, *seeds) }
             })
             .collect();
         let end = Moment::default() + at + Duration::from_secs(5);
@@ -141,7 +145,7 @@ proptest! {
                 at <= moment && last.is_none_or(|last| at > last)
             });
             let fallen: Vec<PortId> =
-                since.flat_map(|action| may_fall(&net, &action.action)).collect();
+                since.flat_map(|action| may_fall(&net, &action.change)).collect();
             for (port, (before, now)) in net.port_ids().zip(before.iter().zip(&now)) {
                 prop_assert!(
                     fallen.contains(&port) || before.iter().zip(now).all(|(b, n)| b <= n),

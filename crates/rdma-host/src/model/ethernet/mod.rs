@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use super::tsv_rows;
+use super::tsv;
 
 const TEXT: &str = include_str!("ethernet.tsv");
 
@@ -37,7 +37,7 @@ impl EthernetRow {
 
 /// The table, in the order of the exposition.
 pub static TABLE: LazyLock<Vec<EthernetRow>> =
-    LazyLock::new(|| tsv_rows(TEXT).filter_map(EthernetRow::parse).collect());
+    LazyLock::new(|| tsv::rows(TEXT).filter_map(EthernetRow::parse).collect());
 
 /// Which statistic a string names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::tsv_rows;
+use super::tsv;
 
 const TEXT: &str = include_str!("hw_counters.tsv");
 
@@ -35,7 +35,7 @@ impl HwRow {
 
 /// The table, in the order of the exposition.
 pub static TABLE: LazyLock<Vec<HwRow>> =
-    LazyLock::new(|| tsv_rows(TEXT).filter_map(HwRow::parse).collect());
+    LazyLock::new(|| tsv::rows(TEXT).filter_map(HwRow::parse).collect());
 
 static BY_FILE: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     let rows = TABLE.iter().enumerate();

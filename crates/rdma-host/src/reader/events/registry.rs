@@ -29,6 +29,8 @@ const LAST_EVENTS: Duration = Duration::from_secs(2);
 const LAST_EVENTS_OF_SOFTWARE: Duration = Duration::from_millis(50);
 /// The pause before a device whose events ended is opened again. One that is being removed is gone by then.
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
+/// A device that was open for this long was healthy: that its events end then is the first failure, not another one.
+const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 
 /// An event as the kernel reports it: the code of `enum ibv_event_type`, and a port's number or 0.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +62,9 @@ struct Node {
     is_hardware: bool,
     /// The device is being removed: its node is closed at its last event, or at this moment.
     closes: Option<Moment>,
+    /// When it was opened last.
+    opened: Moment,
+    /// How often in sequence opening it failed, or its events ended.
     tries: u32,
     /// It was logged that its events are not received.
     warned: bool,
@@ -126,7 +131,15 @@ impl DeviceRegistry {
             let state = if wanted { NodeState::Due(now) } else { NodeState::Abandoned };
             let is_hardware = self.class.join(&name).join("device").exists();
             let device = device.into();
-            let node = Node { device, is_hardware, closes: None, tries: 0, warned: false, state };
+            let node = Node {
+                device,
+                is_hardware,
+                closes: None,
+                opened: now,
+                tries: 0,
+                warned: false,
+                state,
+            };
             self.nodes.insert(name, node);
         }
         changed
@@ -163,7 +176,7 @@ impl DeviceRegistry {
     pub fn next_due(&self) -> Option<Moment> {
         let due = |node: &Node| match node.state {
             NodeState::Due(at) => Some(at),
-            _ => node.closes,
+            NodeState::Open(_) | NodeState::Abandoned => node.closes,
         };
         self.nodes.values().filter_map(due).min()
     }
@@ -176,6 +189,7 @@ impl DeviceRegistry {
         node.state = match (self.open_device)(name) {
             Ok(Some(source)) => {
                 tracing::debug!(device, "device events received");
+                node.opened = now;
                 NodeState::Open(source)
             }
             Ok(None) => NodeState::Abandoned,
@@ -185,12 +199,11 @@ impl DeviceRegistry {
                     tracing::debug!(device, tries = node.tries, %error, "device events not received yet");
                     NodeState::Due(now + FIRST_RETRY * (1 << (node.tries - 1)))
                 } else {
-                    if !node.warned {
+                    if !std::mem::replace(&mut node.warned, true) {
                         tracing::warn!(
                             device, %error,
                             "device events not received: check access to its uverbsN, and LimitMEMLOCK"
                         );
-                        node.warned = true;
                     }
                     NodeState::Abandoned
                 }
@@ -208,7 +221,7 @@ impl DeviceRegistry {
     pub fn open(&self) -> impl Iterator<Item = (&str, &str, BorrowedFd<'_>)> {
         self.nodes.iter().filter_map(|(name, node)| match &node.state {
             NodeState::Open(source) => Some((name.as_str(), &*node.device, source.fd())),
-            _ => None,
+            NodeState::Due(_) | NodeState::Abandoned => None,
         })
     }
 
@@ -239,11 +252,23 @@ impl DeviceRegistry {
         if node.closes.is_some() {
             self.nodes.remove(name);
         } else if matches!(node.state, NodeState::Open(_)) {
+            if now.since(node.opened) >= HEALTHY_AFTER {
+                (node.tries, node.warned) = (0, false);
+            }
             // This counts as a try, so a device whose events keep ending is soon left closed.
             node.tries += 1;
-            let again = node.tries < MAX_TRIES;
-            node.state =
-                if again { NodeState::Due(now + REOPEN_DELAY) } else { NodeState::Abandoned };
+            node.state = if node.tries < MAX_TRIES {
+                NodeState::Due(now + REOPEN_DELAY)
+            } else {
+                if !std::mem::replace(&mut node.warned, true) {
+                    let device = &*node.device;
+                    tracing::warn!(
+                        device,
+                        "device events no longer received: they ended too often"
+                    );
+                }
+                NodeState::Abandoned
+            };
         }
     }
 }

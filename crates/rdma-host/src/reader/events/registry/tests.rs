@@ -170,6 +170,19 @@ fn closed_device_is_reopened_a_limited_number_of_times() {
 }
 
 #[test]
+fn device_that_was_open_for_a_minute_is_always_reopened() {
+    let host = Host::with(&[("uverbs0", "rxe0")]);
+    let (mut registry, mut now) = (host.registry(), Moment(0));
+    registry.rescan(now);
+    for _ in 0..3 * MAX_TRIES {
+        now = registry.next_due().unwrap();
+        registry.open_one(now);
+        now = now + HEALTHY_AFTER;
+        registry.on_closed("uverbs0", now);
+    }
+}
+
+#[test]
 fn last_events_of_hardware_are_waited_for() {
     let host = Host::with(&[("uverbs0", "mlx5_0"), ("uverbs1", "mlx5_1"), ("uverbs2", "rxe0")]);
     for node in ["uverbs0", "uverbs1"] {

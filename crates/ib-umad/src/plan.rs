@@ -1,14 +1,14 @@
 //! Query plans, and the loop that runs them over a transport.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ib_mad::{Mad, Moment};
 use thiserror::Error;
 
-use super::client::MadClient;
-use super::{MadTransport, QueuePair, Request, RequestError, TransportError};
+use crate::client::MadClient;
+use crate::request::{QueuePair, Request, RequestError};
+use crate::transport::{MadTransport, TransportError};
 
 /// A state machine that generates requests, the next ones from the responses to earlier ones.
 pub trait QueryPlan {
@@ -29,25 +29,6 @@ pub enum RunError {
     /// The transport failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
-}
-
-/// A counter of loop iterations; clones share it.
-///
-/// [`run`] and [`drain_until`] tick it at least every 100 ms, however dead the fabric is. So a hanging thread
-/// can be distinguished from a long discovery.
-#[derive(Clone, Debug, Default)]
-pub struct Heartbeat(Arc<AtomicU64>);
-
-impl Heartbeat {
-    /// Counts one iteration.
-    pub fn tick(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Number of iterations so far.
-    pub fn ticks(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// Interval at which a waiting thread checks the stop flag.
