@@ -10,7 +10,7 @@ use axum::http::uri::Authority;
 use exporter_web::AllowedHosts;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::{Confidence, LimitRow, LimitTable, Limits};
-use ib_health::outage::FlapDayLimit;
+use ib_health::flap_days::FlapDayLimit;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 use process_clock::Clock;

@@ -4,7 +4,7 @@ use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{NodeMap, PortIndex};
 use ib_health::bit_errors::BerWindow;
-use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence};
+use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, explain};
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::port_state::PortStatus;
 use ib_mad::reading::CounterSet;
@@ -32,7 +32,7 @@ impl<'a> FabricView<'a> {
         let reasons = worst_first(link).map(|(reason, verdict)| LinkReason {
             reason: reason.label().into(),
             verdict: verdict.label().into(),
-            evidence: evidence::describe(reason, link, self.assessment, self.snapshot),
+            evidence: explain::reason(reason, link, self.assessment, self.snapshot),
         });
         reasons.collect()
     }
@@ -62,7 +62,7 @@ impl<'a> FabricView<'a> {
             node_type: node.identity.kind.label().into(),
             bit_errors: bit_errors(&assessment.bit_errors),
             counters: nonzero.collect(),
-            saturated: names(assessment.counters.saturated),
+            saturated: names(assessment.counters.ever_saturated),
             wait_ratio: wait_ratio(assessment),
             wait_saturated: assessment.is_wait_saturated(),
         }
@@ -146,7 +146,7 @@ impl<'a> LinkRow<'a> {
             last_change: outages.last_change.and_then(|last| view.time(last)),
             upstream: assessment
                 .and_then(|link| link.upstream)
-                .map(|port| evidence::port_label(view.snapshot, port)),
+                .map(|port| view.snapshot.fabric.port_label(port)),
             learning: self.learning(),
         }
     }

@@ -137,7 +137,7 @@ mod tests {
         of_leaf.wait = Some(Wait { share: 0.5, tick_told: true });
         of_leaf.counters = saturated(Counter::SymbolErrors, false);
         let of_host = &mut assessment.ports[port(&snapshot, 2, 1)];
-        of_host.counters.stuck.insert(Counter::XmitWait);
+        of_host.counters.saturated_now.insert(Counter::XmitWait);
         let link = &mut assessment.links[0];
         link.verdict = Verdict::Bad;
         link.reasons.add(Reason::InsufficientData, Verdict::Unknown);

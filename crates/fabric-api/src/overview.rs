@@ -26,10 +26,9 @@ use crate::model::{
     Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, MissingDevice,
     Netdev, NodeCount, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
-use crate::modules;
 use crate::ports::measured_at;
-use crate::traffic;
 use crate::view::{FabricView, rfc3339};
+use crate::{modules, traffic};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;
@@ -267,8 +266,8 @@ fn device_port(
         physical_state: port.physical_state.map(|state| state.name().into()),
         rate: port.rate,
         lid: port.lid.map(|lid| lid.0),
-        saturated: counters.map(|it| names(it.saturated)).unwrap_or_default(),
-        saturated_now: counters.map(|it| names(it.stuck)).unwrap_or_default(),
+        saturated: counters.map(|it| names(it.ever_saturated)).unwrap_or_default(),
+        saturated_now: counters.map(|it| names(it.saturated_now)).unwrap_or_default(),
         interfaces: port.netdevs.iter().map(|netdev| netdev.name.to_string()).collect(),
         netdevs: port.netdevs.iter().map(netdev).collect(),
         link,

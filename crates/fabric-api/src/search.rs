@@ -10,7 +10,6 @@ use ib_fabric::hardware::PortHardware;
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::LinkId;
 use ib_fabric::{NodeIndex, NodeMap, PortIndex};
-use ib_health::evidence;
 use ib_mad::{Guid, PortKey, register};
 
 use crate::condition::DownNodes;
@@ -233,7 +232,7 @@ impl Found<'_> {
         let fabric = &snapshot.fabric;
         let of_node = fabric.node(node);
         let guid = of_node.identity.guid;
-        let port_label = |port| evidence::port_label(snapshot, port);
+        let port_label = |port| snapshot.fabric.port_label(port);
         let (kind, label, id, page) = match port {
             None => ("node", of_node.name.clone(), guid.to_string(), address::node(name, guid)),
             Some(port)

@@ -7,8 +7,8 @@ use display_text::natural_key;
 use fabric_observation::Observation;
 use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, Snapshot};
+use ib_health::Verdict;
 use ib_health::congestion::Role;
-use ib_health::{Verdict, evidence};
 use ib_mad::node::NodeKind;
 
 use crate::condition::{DownNodes, name};
@@ -188,7 +188,7 @@ fn is_host(fabric: &Fabric, node: NodeIndex) -> bool {
 }
 
 fn suspect(link: &LinkRow<'_>) -> Suspect {
-    let [near, far] = link.ports().map(|port| evidence::port_label(link.view.snapshot, port));
+    let [near, far] = link.ports().map(|port| link.view.snapshot.fabric.port_label(port));
     Suspect {
         link: link.id(),
         name: format!("{near} – {far}"),

@@ -114,7 +114,7 @@ impl Counters {
         for (counter, value, is_saturated) in self.values() {
             reading.set(counter, value);
             if is_saturated {
-                reading.stuck.insert(counter);
+                reading.saturated.insert(counter);
             }
         }
     }

@@ -105,7 +105,7 @@ fn snapshot_has_what_the_files_say_and_nothing_else() {
     let port = |guid, number| snapshot.fabric.find(PortKey::new(guid, number)).unwrap();
     let full = snapshot.reading(port(HOSTS[0], 1)).unwrap();
     assert_eq!(full.get(Counter::XmitData), Some(6_000_000_000));
-    assert!(full.stuck.contains(Counter::SymbolErrors));
+    assert!(full.saturated.contains(Counter::SymbolErrors));
     assert_eq!(full.get(Counter::RcvLoopingErrors), None, "not supported");
     let without = snapshot.reading(port(HOSTS[1], 1)).unwrap();
     assert!(without.is_empty(), "no counters are no zeros");

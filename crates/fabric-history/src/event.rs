@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use display_text::plural;
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
-use ib_health::{Verdict, evidence};
+use ib_health::{Verdict, explain};
 use ib_mad::{Guid, PortKey, PortNumber};
 
 display_text::labeled_enum! {
@@ -106,7 +106,7 @@ impl NewEvent {
 /// flaps so far.
 pub(crate) fn flap_text(count: u32, down: Downtime, all: u64) -> String {
     let flaps = plural(usize::try_from(all).unwrap_or(usize::MAX), "flap");
-    format!("{}; {flaps} since the exporter started", evidence::link_downs(count, down))
+    format!("{}; {flaps} since the exporter started", explain::link_downs(count, down))
 }
 
 /// How long a link was down, as the detail of an event: at least and at most, in seconds.

@@ -139,8 +139,7 @@ impl DuplicateGuid {
         let Some(port) = self.behind.and_then(|end| fabric.find(end)) else {
             return "at an unknown location".to_owned();
         };
-        let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
-        format!("behind {}", port_label(node, number))
+        format!("behind {}", fabric.port_label(port))
     }
 }
 
@@ -221,6 +220,11 @@ impl Fabric {
     /// The identity of a port that stays the same across discoveries.
     pub fn port_key(&self, port: PortIndex) -> PortKey {
         PortKey::new(self.node_of(port).identity.guid, self.port(port).number)
+    }
+
+    /// A port by its node's name and its number.
+    pub fn port_label(&self, port: PortIndex) -> String {
+        port_label(&self.node_of(port).name, self.port(port).number)
     }
 
     /// The links, connected or remembered, each once.

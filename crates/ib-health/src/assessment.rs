@@ -12,7 +12,8 @@ use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
 use super::congestion::{HeldWait, Region, Role, Wait};
-use super::outage::{Loss, Outages, RepeatedFlaps};
+use super::flap_days::RepeatedFlaps;
+use super::outage::{Loss, Outages};
 use super::peers::RateReference;
 use super::verdict::{Reasons, Repair, Verdict};
 
@@ -57,7 +58,7 @@ pub struct PortAssessment {
 impl PortAssessment {
     /// Whether its wait cannot be known because PortXmitWait is saturated.
     pub fn is_wait_saturated(&self) -> bool {
-        self.counters.stuck.contains(Counter::XmitWait)
+        self.counters.saturated_now.contains(Counter::XmitWait)
     }
 }
 
@@ -77,9 +78,9 @@ pub type ResetOffsets = [u64; COUNT];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterStatus {
     /// Counters that are saturated now: they have stopped at their maximum.
-    pub stuck: CounterSet,
+    pub saturated_now: CounterSet,
     /// Counters that were saturated at least once: their totals are lower bounds.
-    pub saturated: CounterSet,
+    pub ever_saturated: CounterSet,
     /// Counters whose latest value was impossible, and is not used.
     pub impossible: CounterSet,
     /// How many impossible values there were, of all counters.

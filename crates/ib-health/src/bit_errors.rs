@@ -10,7 +10,7 @@ use ib_mad::Moment;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
-use super::outage::FlapDayLimit;
+use super::flap_days::FlapDayLimit;
 use super::port::Incoming;
 use super::window::{Growth, SlidingWindow, Tick};
 

@@ -17,8 +17,8 @@ use ib_mad::{Counter, Guid, Moment};
 use super::assessment::{Assessment, Flow, LinkAssessment, PortAssessment};
 use super::bit_errors::{BitErrors, LimitTable};
 use super::congestion::{self, Congestion};
-use super::link::{EndInput, LinkInput, LinkTracker};
-use super::outage::LinkSample;
+use super::link_history::LinkSample;
+use super::link_tracker::{EndInput, LinkInput, LinkTracker};
 use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
 use super::recorded::{self, Compared, RecordedErrors, RecordedFlaps};
@@ -370,7 +370,7 @@ impl LinkEvaluator {
         // A saturated counter shows no more link downs: neither that there were any, nor that there were none.
         let downed = |port: PortIndex| {
             total(snapshot, port, Counter::LinkDowned)
-                .filter(|_| !totals(port).status().stuck.contains(Counter::LinkDowned))
+                .filter(|_| !totals(port).status().saturated_now.contains(Counter::LinkDowned))
         };
         let (up, returned) = is_up(snapshot, link);
         LinkSample {

@@ -247,7 +247,7 @@ impl PortTracker {
     }
 
     fn is_full(&self, counter: Counter) -> bool {
-        self.totals.status().stuck.contains(counter)
+        self.totals.status().saturated_now.contains(counter)
     }
 
     /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR link fills
@@ -393,7 +393,7 @@ fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
         return 0;
     }
     let local = Counter::RcvLocalPhysicalErrors;
-    growth.timed(local).filter(|_| !status.stuck.contains(local)).unwrap_or_else(|| {
+    growth.timed(local).filter(|_| !status.saturated_now.contains(local)).unwrap_or_else(|| {
         get(Counter::RcvErrors).saturating_sub(get(Counter::RcvRemotePhysicalErrors))
     })
 }
@@ -518,7 +518,7 @@ mod tests {
             for at in 0..120 {
                 let mut reading = Reading::empty(Moment(15_000_000_000 * at));
                 reading.set(Counter::SymbolErrors, 65_535);
-                reading.stuck.insert(Counter::SymbolErrors);
+                reading.saturated.insert(Counter::SymbolErrors);
                 if let Some(blocks) = blocks {
                     reading.set(Counter::FecUncorrectableBlocks, blocks * at);
                 }
@@ -545,7 +545,7 @@ mod tests {
             if let Some(local) = local {
                 reading.set(Counter::RcvLocalPhysicalErrors, local);
                 if local == 65_535 {
-                    reading.stuck.insert(Counter::RcvLocalPhysicalErrors);
+                    reading.saturated.insert(Counter::RcvLocalPhysicalErrors);
                 }
             } else {
                 reading.not_due.insert(Counter::RcvLocalPhysicalErrors);

@@ -155,7 +155,8 @@ impl LinkEvaluator {
             // The counters of some HCAs cannot be read: then the other end decides.
             let was_read = compared.before.iter().any(Option::is_some);
             // A device that was reset has trained its links. A saturated counter does not show link downs.
-            let is_certain = status.resets == 0 && !status.stuck.contains(Counter::LinkDowned);
+            let is_certain =
+                status.resets == 0 && !status.saturated_now.contains(Counter::LinkDowned);
             !was_read || is_certain && !compared.has_link_down()
         };
         rate == Some(known.rate) && ports.into_iter().all(is_unchanged)

@@ -61,11 +61,11 @@ pub fn port(snapshot: &Snapshot, guid: u64, number: u8) -> PortIndex {
     snapshot.fabric.find(end(guid, number)).unwrap()
 }
 
-/// A counter that was saturated, and still is if `stuck`.
-pub fn saturated(counter: Counter, stuck: bool) -> CounterStatus {
+/// A counter that was saturated, and still is if `is_now`.
+pub fn saturated(counter: Counter, is_now: bool) -> CounterStatus {
     let mut status = CounterStatus::default();
-    status.saturated.insert(counter);
-    status.stuck.set(counter, stuck);
+    status.ever_saturated.insert(counter);
+    status.saturated_now.set(counter, is_now);
     status
 }
 

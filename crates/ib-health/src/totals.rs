@@ -172,7 +172,8 @@ impl PortTotals {
         let is_usual = self.rejected.is_empty() && reading.rebased.is_empty();
         let same =
             if is_usual { self.seen.intersection(reading.equal_to(&self.raws)) } else { none };
-        let mut stuck = self.status.stuck.without(same).union(reading.stuck.intersection(same));
+        let mut saturated =
+            self.status.saturated_now.without(same).union(reading.saturated.intersection(same));
         self.latest = same;
         growth.known = same;
         let kept = if self.offsets.is_none() { same } else { none };
@@ -204,7 +205,7 @@ impl PortTotals {
                 growth.known.insert(counter);
                 self.raws[index] = raw;
                 self.latest.insert(counter);
-                stuck.set(counter, reading.stuck.contains(counter));
+                saturated.set(counter, reading.saturated.contains(counter));
                 return Some(self.sum(index));
             }
             let is_rebased = reading.rebased.contains(counter) && self.seen.contains(counter);
@@ -235,7 +236,7 @@ impl PortTotals {
             self.raws[index] = raw;
             self.seen.insert(counter);
             self.latest.insert(counter);
-            stuck.set(counter, reading.stuck.contains(counter));
+            saturated.set(counter, reading.saturated.contains(counter));
             Some(self.sum(index))
         });
         self.at = at;
@@ -243,8 +244,8 @@ impl PortTotals {
         status.impossible = impossible.union(growth.rejected);
         let rejected = growth.rejected.len();
         status.impossible_readings = status.impossible_readings.saturating_add(rejected);
-        status.stuck = stuck;
-        status.saturated = status.saturated.union(stuck);
+        status.saturated_now = saturated;
+        status.ever_saturated = status.ever_saturated.union(saturated);
         if growth.reset {
             status.resets = status.resets.saturating_add(1);
             status.last_reset = Some(at);
@@ -480,11 +481,11 @@ mod tests {
     /// 4x NDR, in bytes a second.
     const RATE: u64 = 50_000_000_000;
 
-    fn reading(at: u64, raw: u64, stuck: bool) -> Reading<Raw> {
+    fn reading(at: u64, raw: u64, saturated: bool) -> Reading<Raw> {
         let mut reading = Reading::empty(Moment(at * 1_000_000_000));
         reading.set(ERRORS, raw);
-        if stuck {
-            reading.stuck.insert(ERRORS);
+        if saturated {
+            reading.saturated.insert(ERRORS);
         }
         reading
     }
@@ -518,11 +519,11 @@ mod tests {
     #[test]
     fn saturation_is_reported_during_and_after() {
         let (_, status) = totals(&[255]);
-        assert!(status.stuck.contains(ERRORS) && status.saturated.contains(ERRORS));
+        assert!(status.saturated_now.contains(ERRORS) && status.ever_saturated.contains(ERRORS));
         let (_, status) = totals(&[255, 0]);
-        assert!(!status.stuck.contains(ERRORS) && status.saturated.contains(ERRORS));
+        assert!(!status.saturated_now.contains(ERRORS) && status.ever_saturated.contains(ERRORS));
         let (_, status) = totals(&[254, 3]);
-        assert!(status.saturated.is_empty());
+        assert!(status.ever_saturated.is_empty());
         assert_eq!(status.last_reset, Some(Moment(1_000_000_000)));
     }
 

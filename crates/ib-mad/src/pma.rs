@@ -101,7 +101,7 @@ impl AttributePlan {
             let value = field.read(response);
             reading.set(counter, value);
             if field.is_saturated(value) {
-                reading.stuck.insert(counter);
+                reading.saturated.insert(counter);
             }
         }
     }
@@ -339,7 +339,7 @@ mod tests {
         let mut reading = Reading::empty(Moment(5));
         // Errors from 4 to 16 bits, traffic and XmitWait; then traffic in 64 bits.
         read_plan(&profile(0x1000, 0), DETAILS)[0].read(&response, &mut reading);
-        assert!(!reading.stuck.contains(Counter::LinkDowned), "one below");
+        assert!(!reading.saturated.contains(Counter::LinkDowned), "one below");
         for counter in [
             Counter::SymbolErrors,
             Counter::LinkErrorRecoveries,
@@ -347,7 +347,7 @@ mod tests {
             Counter::XmitWait,
             Counter::RcvData,
         ] {
-            assert!(reading.stuck.contains(counter), "{counter:?}");
+            assert!(reading.saturated.contains(counter), "{counter:?}");
         }
         let mut reading = Reading::empty(Moment(5));
         for plan in read_plan(&profile(0x5300, 2), FEC) {
@@ -355,11 +355,11 @@ mod tests {
         }
         assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
         assert!(
-            !reading.stuck.contains(Counter::RcvData)
-                && !reading.stuck.contains(Counter::SymbolErrors)
+            !reading.saturated.contains(Counter::RcvData)
+                && !reading.saturated.contains(Counter::SymbolErrors)
         );
         assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(u32::MAX.into()));
-        assert!(reading.stuck.contains(Counter::FecCorrectedSymbols));
+        assert!(reading.saturated.contains(Counter::FecCorrectedSymbols));
     }
 
     #[test]

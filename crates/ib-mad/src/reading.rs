@@ -88,7 +88,7 @@ pub struct Reading<V = Totals> {
     /// Counters with a value.
     present: CounterSet,
     /// Saturated counters: counts since then are lost. Totals have none of these three.
-    pub stuck: CounterSet,
+    pub saturated: CounterSet,
     /// Counters that are read on a slower interval and were not due in this sweep: their last totals stay valid.
     pub not_due: CounterSet,
     /// Counters that are read from another field than before: their values do not continue the last ones.
@@ -102,8 +102,8 @@ impl<V> Reading<V> {
     pub fn empty(at: Moment) -> Self {
         let values = [0; counter::COUNT];
         let none = CounterSet::default();
-        let (present, stuck, not_due, rebased) = (none, none, none, none);
-        Reading { at, present, stuck, not_due, rebased, values, kind: PhantomData }
+        let (present, saturated, not_due, rebased) = (none, none, none, none);
+        Reading { at, present, saturated, not_due, rebased, values, kind: PhantomData }
     }
 
     /// A counter's value in its own units (words of four bytes for data), if it is present.
@@ -129,8 +129,8 @@ impl Reading<Raw> {
         if let Some(value) = from.get(counter) {
             self.set(counter, value);
         }
-        if from.stuck.contains(counter) {
-            self.stuck.insert(counter);
+        if from.saturated.contains(counter) {
+            self.saturated.insert(counter);
         }
     }
 
@@ -145,7 +145,7 @@ impl Reading<Raw> {
     /// Removes a counter's value: absent, as if it had not been read.
     pub fn remove(&mut self, counter: Counter) {
         self.values[counter as usize] = 0;
-        for set in [&mut self.present, &mut self.stuck, &mut self.rebased] {
+        for set in [&mut self.present, &mut self.saturated, &mut self.rebased] {
             set.set(counter, false);
         }
     }
@@ -171,14 +171,14 @@ impl Reading<Raw> {
             self.values[counter as usize] = value.unwrap_or(0);
         }
         let none = CounterSet::default();
-        (self.present, self.stuck, self.not_due, self.rebased) = (present, none, none, none);
+        (self.present, self.saturated, self.not_due, self.rebased) = (present, none, none, none);
     }
 
     /// The same values as totals, after [`replace_values`](Self::replace_values).
     #[inline]
     pub fn assume_totals(self) -> Reading<Totals> {
-        let Reading { at, present, stuck, not_due, rebased, values, .. } = self;
-        Reading { at, present, stuck, not_due, rebased, values, kind: PhantomData }
+        let Reading { at, present, saturated, not_due, rebased, values, .. } = self;
+        Reading { at, present, saturated, not_due, rebased, values, kind: PhantomData }
     }
 }
 

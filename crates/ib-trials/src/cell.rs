@@ -344,7 +344,7 @@ impl Cell {
         let value = reading.get(counter).unwrap_or(0).saturating_add(count).min(max);
         reading.set(counter, value);
         if max < u64::MAX && value == max {
-            reading.stuck.insert(counter);
+            reading.saturated.insert(counter);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ib_health::outage::{FlapDayLimit, FlapDays};
+use ib_health::flap_days::{FlapDayLimit, FlapDays};
 use ib_mad::Moment;
 use ib_sim::rng::Rng;
 

@@ -132,7 +132,7 @@ fn ib_port(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> 
         let value = simulation.count(port, row.counter).min(most);
         reading.set(row.counter, value);
         if value == most {
-            reading.stuck.insert(row.counter);
+            reading.saturated.insert(row.counter);
         }
     }
     Port {

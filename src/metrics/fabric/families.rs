@@ -440,12 +440,12 @@ families! {
         "1 while a counter is saturated (its field has reached its maximum), 0 after it was cleared. From the first saturation on, its total is a lower bound. Absent for counters that never saturated."
         => |counted, samples| {
             let counting = counted.counting;
-            if counting.saturated.is_empty() {
+            if counting.ever_saturated.is_empty() {
                 return;
             }
-            for row in COUNTERS.iter().filter(|row| counting.saturated.contains(row.counter)) {
+            for row in COUNTERS.iter().filter(|row| counting.ever_saturated.contains(row.counter)) {
                 samples.label("counter", row.metric);
-                samples.value(counting.stuck.contains(row.counter).into());
+                samples.value(counting.saturated_now.contains(row.counter).into());
             }
         };
     "infiniband_port_impossible_readings" Counter PORT_LABELS

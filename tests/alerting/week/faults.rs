@@ -313,7 +313,7 @@ pub fn counter_saturated(plan: &mut Plan<'_>) {
     plan.at(0, move |host| {
         let reading = &mut host.at(slot).device.ports[0].reading;
         reading.set(Counter::SymbolErrors, 0xffff);
-        reading.stuck.insert(Counter::SymbolErrors);
+        reading.saturated.insert(Counter::SymbolErrors);
     });
     plan.at(100, move |host| host.clear_counters(slot));
     plan.expect(&COUNTERS_SATURATED, slot, 0..100);

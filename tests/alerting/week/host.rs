@@ -192,7 +192,7 @@ impl SimHost {
             for counter in ib_mad::counter::TABLE.iter().map(|row| row.counter) {
                 if port.reading.get(counter).is_some() {
                     port.reading.set(counter, 0);
-                    port.reading.stuck.set(counter, false);
+                    port.reading.saturated.set(counter, false);
                 }
             }
         }

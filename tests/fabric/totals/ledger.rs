@@ -110,7 +110,7 @@ impl Ledger {
             let mut fell = Fell::default();
             for counter in Counter::all() {
                 if let Some(total) = reading.get(counter) {
-                    let lossy = counting.saturated.contains(counter);
+                    let lossy = counting.ever_saturated.contains(counter);
                     let told = self.check(truth, (before, after), port, counter, total, lossy);
                     fell.add(told.map_err(|wrong| {
                         let end = snapshot.fabric.port_key(index);

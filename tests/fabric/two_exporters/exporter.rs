@@ -176,7 +176,7 @@ impl Exporter {
                 reading.set(counter, device.raw[nth]);
                 device.read(self.nth, nth);
                 if device.raw[nth] == max {
-                    reading.stuck.insert(counter);
+                    reading.saturated.insert(counter);
                     found.saturated += 1;
                 }
                 if self.clears && max < 1 << 32 && device.raw[nth] > max / 4 * 3 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ib_health::verdict::Repair;
-use ib_health::{Reason, Verdict, evidence};
+use ib_health::{Reason, Verdict, explain};
 use ib_mad::register::{Side, text};
 use ib_mad::{Counter, PortKey};
 
@@ -31,7 +31,7 @@ fn raw_ber_drift_is_found_before_the_first_uncorrectable_error() {
     assert_eq!(found.verdict, Verdict::Watch, "{}", summary(found));
     assert_eq!(found.repair, Some(Repair::Reseat));
     let snapshot = observation.snapshot.as_ref().unwrap();
-    let says = evidence::describe(Reason::PreFec, found, &observation.assessment, snapshot);
+    let says = explain::reason(Reason::PreFec, found, &observation.assessment, snapshot);
     assert!(says.contains("spine-0 port 2 receives pre-FEC BER 1.5e-5"), "{says}");
     assert!(says.contains("of the errors on lane 2"), "{says}");
     let count = |port, counter| snapshot.reading(port).unwrap().get(counter).unwrap_or(0);
@@ -75,7 +75,7 @@ fn module_out_of_its_limits_is_degraded_after_two_readings() {
         let found = link(&observation, end).unwrap();
         assert_eq!(found.verdict, Verdict::Watch, "{end}: {}", summary(found));
         assert_eq!(found.repair, Some(repair));
-        let evidence = evidence::describe(reason, found, &observation.assessment, snapshot);
+        let evidence = explain::reason(reason, found, &observation.assessment, snapshot);
         assert_eq!(evidence, says);
     }
     let degraded = observation.assessment.links.iter().filter(|it| it.verdict >= Verdict::Watch);

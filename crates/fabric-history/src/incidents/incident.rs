@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::model::{Event, text};
 use display_text::plural;
 use ib_fabric::topology::LinkId;
-use ib_health::evidence;
+use ib_health::outage::duration;
 use ib_mad::{Guid, PortNumber};
 
 display_text::labeled_enum! {
@@ -153,7 +153,7 @@ impl Incident {
         let Some(end) = self.ended else { return "lasts".into() };
         match self.length(end).as_secs() {
             0 => String::new(),
-            seconds => evidence::duration(Duration::from_secs(seconds)),
+            seconds => duration(Duration::from_secs(seconds)),
         }
     }
 

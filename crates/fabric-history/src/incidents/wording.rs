@@ -6,8 +6,8 @@ use crate::EventKind;
 use crate::incidents::describe::View;
 use crate::incidents::incident::IncidentKind;
 use display_text::plural;
-use ib_health::evidence;
-use ib_health::outage::ExpectedCause;
+use ib_health::explain;
+use ib_health::outage::{ExpectedCause, duration};
 
 /// Names in a title.
 const MAX_NAMED: usize = 3;
@@ -57,7 +57,7 @@ impl View<'_> {
                 let down = facts.and_then(|link| link.down).unwrap_or_default();
                 let place = facts.map_or(place, |link| link.place.clone());
                 let times = u32::try_from(flaps.max(1)).unwrap_or(u32::MAX);
-                format!("Link {place} flapped: {}", evidence::link_downs(times, down))
+                format!("Link {place} flapped: {}", explain::link_downs(times, down))
             }
             IncidentKind::LinkBad => format!("Bad link {place}"),
             IncidentKind::LinkDegraded => format!("Degraded link {place}"),
@@ -175,11 +175,7 @@ impl View<'_> {
     /// ` for 4m`, if its end and its beginning are known.
     fn down_for(&self) -> String {
         let is_known = self.group.ended().is_some() && !self.group.began_earlier;
-        if is_known {
-            format!(" for {}", evidence::duration(whole(self.length())))
-        } else {
-            String::new()
-        }
+        if is_known { format!(" for {}", duration(whole(self.length()))) } else { String::new() }
     }
 
     fn changed_title(&self, place: &str) -> String {
@@ -197,7 +193,7 @@ impl View<'_> {
     fn congestion_title(&self) -> String {
         let Some((_, root)) = self.worst_root() else { return "Congestion".into() };
         let length = match self.group.ended() {
-            Some(_) => format!(" for {}", evidence::duration(whole(self.length()))),
+            Some(_) => format!(" for {}", duration(whole(self.length()))),
             None => String::new(),
         };
         let more = match self.group.roots.len() {

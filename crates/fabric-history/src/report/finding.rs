@@ -13,7 +13,8 @@ use crate::report::sentences::FormatTime;
 use crate::source::{Answer, EventFilter, SeriesDetail, Source};
 use display_text::{grouped, plural};
 use ib_fabric::topology::LinkId;
-use ib_health::{Verdict, evidence};
+use ib_health::Verdict;
+use ib_health::outage::duration;
 use ib_mad::PortKey;
 
 /// An incident that needs attention.
@@ -58,7 +59,7 @@ impl Finding {
         let Incident { began, began_earlier, ended, .. } = &self.incident;
         let began_text = format_time(*began);
         let length = self.incident.length(window.to);
-        let length = evidence::duration(Duration::from_secs(length.as_secs()));
+        let length = duration(Duration::from_secs(length.as_secs()));
         match ended {
             Some(_) if length == "0.0s" && !began_earlier => format!("At {began_text}."),
             Some(end) if *began_earlier => {
@@ -239,7 +240,7 @@ fn since_then(incident: &Incident, period: &Period<'_>) -> String {
         return format!("{replaced}It lasts at the end of the period{now}.");
     };
     let length = period.window.to.duration_since(ended).unwrap_or_default();
-    let length = evidence::duration(Duration::from_secs(length.as_secs()));
+    let length = duration(Duration::from_secs(length.as_secs()));
     let state = match (incident.link, cable) {
         (None, _) => "Over".to_owned(),
         (Some(_), None) => "The link is no longer part of the fabric".to_owned(),

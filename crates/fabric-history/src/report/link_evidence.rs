@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use crate::EventKind;
 use crate::event::{downtime_of, losses_of, verdict_of};
 use crate::model::{ErrorDelta, Event, Window};
+use ib_health::Verdict;
 use ib_health::outage::Downtime;
-use ib_health::{Verdict, evidence};
 
 use crate::report::sentences::{FormatTime, push_some};
 
@@ -62,7 +62,7 @@ impl LinkEvidence<'_> {
                 let (from, length) = (format_time(from), length(window.to));
                 return format!("Link down from {from} to the end of the period ({length}).");
             };
-            let length = self.downtime(from).map_or_else(|| length(to), evidence::downtime);
+            let length = self.downtime(from).map_or_else(|| length(to), |down| down.to_string());
             format!("Link down at {} for {length}.", format_time(from))
         });
         push_some(&mut sentences, outages, "Link downs");

@@ -9,7 +9,6 @@ use fabric_api::address;
 use fabric_api::model::{Label, LinkDetail, Port, WindowErrors};
 use fabric_history::local_clock::LocalClock;
 use ib_health::bit_errors::ENOUGH;
-use ib_health::evidence;
 use ib_health::outage::Downtime;
 use ib_mad::Counter;
 use ib_mad::counter::{CounterKind, CounterRow, LINK_ERRORS, TABLE};
@@ -191,7 +190,7 @@ fn outages(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let down = |least: f64, most: f64| {
         let [least, most] =
             [least, most].map(|it| Duration::try_from_secs_f64(it).unwrap_or_default());
-        let down = evidence::downtime(Downtime { least, most });
+        let down = Downtime { least, most }.to_string();
         (!most.is_zero()).then(|| format!(", {down} in total"))
     };
     html! {

@@ -12,7 +12,7 @@ use fabric_api::LinkRow;
 use fabric_api::links::{ranked, select};
 use fabric_api::model::Link;
 use fabric_history::local_clock::LocalClock;
-use ib_health::{Reason, evidence};
+use ib_health::Reason;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::Speed;
 
@@ -52,7 +52,7 @@ impl<'a> Row<'a> {
     }
 
     fn name(&self) -> String {
-        let label = |port| evidence::port_label(self.data.view.snapshot, port);
+        let label = |port| self.data.view.snapshot.fabric.port_label(port);
         self.data.ports().map(label).join(" – ")
     }
 }

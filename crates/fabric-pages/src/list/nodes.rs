@@ -9,7 +9,6 @@ use fabric_api::model::{CUT_OFF, DOWN, Node};
 use fabric_api::nodes::{NodeRow, node_rows};
 use fabric_api::traffic::bit_rate;
 use fabric_history::local_clock::LocalClock;
-use ib_health::evidence;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortStatus;
 
@@ -70,7 +69,7 @@ impl Row<'_> {
     fn neighbor(&self) -> String {
         let fabric = &self.data.view.snapshot.fabric;
         let peers = fabric.ports_of(self.data.index).filter_map(|port| fabric.port(port).peer);
-        let labels = peers.map(|peer| evidence::port_label(self.data.view.snapshot, peer.port));
+        let labels = peers.map(|peer| self.data.view.snapshot.fabric.port_label(peer.port));
         labels.collect::<Vec<_>>().join(", ")
     }
 }

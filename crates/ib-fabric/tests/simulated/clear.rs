@@ -241,7 +241,7 @@ fn clears_classic_field_only_where_it_is_the_source() {
     assert_eq!((named(&result), transport.sets.len()), (expected.to_vec(), 1));
     let after = swept(&mut transport, &fabric, &mut agents);
     let reading = after.snapshot.reading(host).unwrap();
-    let of = |counter| (reading.get(counter), reading.stuck.contains(counter));
+    let of = |counter| (reading.get(counter), reading.saturated.contains(counter));
     assert_eq!(of(Counter::SymbolErrors), (Some(0), false));
     assert_eq!(of(Counter::RcvErrors), (Some(0xffff_ffff), false));
 }

@@ -12,7 +12,7 @@ const CLASSIC: u16 = Attribute::PortCounters as u16;
 const WIDE: u16 = Attribute::PortCountersExtended as u16;
 const DISCARDS: u16 = Attribute::PortXmitDiscardDetails as u16;
 
-/// A sweep of a fabric, and one port's value of a counter in it, with whether it is stuck.
+/// A sweep of a fabric, and one port's value of a counter in it, with whether it is saturated.
 fn read(
     transport: &mut RecordingTransport,
     fabric: &Arc<Fabric>,
@@ -23,7 +23,7 @@ fn read(
     let reading = swept.snapshot.reading(port).cloned();
     move |counter| {
         let reading = reading.as_ref()?;
-        Some((reading.get(counter)?, reading.stuck.contains(counter)))
+        Some((reading.get(counter)?, reading.saturated.contains(counter)))
     }
 }
 

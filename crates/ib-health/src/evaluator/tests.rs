@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::settings::NodeSelector;
 use crate::verdict::Repair;
-use crate::{Reason, Verdict, evidence};
+use crate::{Reason, Verdict, explain};
 use ib_fabric::hardware::ReadAt;
 use ib_fabric::testing::{end, fabric, found};
 use ib_mad::Reading;
@@ -116,11 +116,11 @@ impl Scenario {
                 let most = u64::from(u32::MAX);
                 reading.set(Counter::FecCorrectedSymbols, corrected.min(most));
                 if corrected >= most {
-                    reading.stuck.insert(Counter::FecCorrectedSymbols);
+                    reading.saturated.insert(Counter::FecCorrectedSymbols);
                 }
             }
             if self.full && nth == 1 {
-                reading.stuck.insert(Counter::LinkDowned);
+                reading.saturated.insert(Counter::LinkDowned);
             }
             snapshot.readings[self.fabric.find(at).unwrap()] = Some(reading);
         }
@@ -645,7 +645,7 @@ fn event_is_assessed_without_a_sweep() {
     let found = &assessment.links[0];
     assert_eq!((found.verdict, found.up), (Verdict::Watch, Some(false)));
     assert_eq!(found.outages.last_change, Some(at));
-    let text = evidence::describe(Reason::Down, found, &assessment, &snapshot);
+    let text = explain::reason(Reason::Down, found, &assessment, &snapshot);
     assert_eq!(text, "not Active: reported by a port after the sweep read its state");
     // The next sweep counts it once.
     assert!(link.event(true, at + Duration::from_secs(2)));

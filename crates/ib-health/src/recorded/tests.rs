@@ -28,7 +28,7 @@ struct Counted {
     fec: Option<Fec>,
     is_read: bool,
     /// A counter that is saturated.
-    stuck: Option<Counter>,
+    saturated: Option<Counter>,
 }
 
 /// Switch 1, whose port 1 leads to port 1 of host 2.
@@ -70,8 +70,8 @@ impl Run {
             let is_host = port == host();
             reading.set(Counter::SymbolErrors, if is_host { counted.symbols } else { 0 });
             reading.set(Counter::LinkDowned, counted.downed);
-            if let Some(counter) = counted.stuck {
-                reading.stuck.insert(counter);
+            if let Some(counter) = counted.saturated {
+                reading.saturated.insert(counter);
             }
             snapshot.fec[index] = counted.fec;
             snapshot.readings[index] = (counted.is_read || !is_host).then_some(reading);
@@ -119,7 +119,7 @@ fn restarted(
 }
 
 fn counted(symbols: u64) -> Counted {
-    Counted { symbols, downed: 3, speed: Speed::Ndr, fec: None, is_read: true, stuck: None }
+    Counted { symbols, downed: 3, speed: Speed::Ndr, fec: None, is_read: true, saturated: None }
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn changed_links_are_observed_anew() {
         ("other rate", Counted { speed: Speed::Hdr, ..counted(7) }),
         ("counters fell", counted(6)),
         ("not read", Counted { is_read: false, ..counted(7) }),
-        ("saturated", Counted { stuck: Some(Counter::LinkDowned), ..counted(7) }),
+        ("saturated", Counted { saturated: Some(Counter::LinkDowned), ..counted(7) }),
     ];
     for (change, now) in changes {
         let mut run = Run::new(63);
@@ -195,7 +195,7 @@ fn changed_links_are_observed_anew() {
 
 #[test]
 fn saturated_errors_are_unknown() {
-    let now = Counted { stuck: Some(Counter::SymbolErrors), ..counted(7) };
+    let now = Counted { saturated: Some(Counter::SymbolErrors), ..counted(7) };
     assert_eq!(restarted(60, |_| counted(7), 63, now).0.level, BitErrorLevel::Unknown);
 }
 

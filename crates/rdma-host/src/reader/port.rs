@@ -126,7 +126,7 @@ impl PortReader {
             counters.read(attempt, access, |counter, value| {
                 reading.set(counter, value);
                 if counter.may_be_saturated(value) {
-                    reading.stuck.insert(counter);
+                    reading.saturated.insert(counter);
                 }
             });
         }

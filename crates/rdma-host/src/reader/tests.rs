@@ -210,10 +210,10 @@ fn value_at_limit_of_narrowest_field_is_stuck() {
     }
     let snapshot = sysfs.host().read();
     let reading = &snapshot.devices[0].ports[0].reading;
-    for (file, value, stuck) in files {
+    for (file, value, saturated) in files {
         let counter = Counter::from_file(file).unwrap();
         assert_eq!(reading.get(counter), Some(value.parse().unwrap()), "{file}");
-        assert_eq!(reading.stuck.contains(counter), stuck, "{file}");
+        assert_eq!(reading.saturated.contains(counter), saturated, "{file}");
     }
 }
 

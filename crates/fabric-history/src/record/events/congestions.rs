@@ -10,7 +10,7 @@ use display_text::plural;
 use ib_fabric::topology::Node;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::congestion::{GRACE, Level, Region, Role, RootCause};
-use ib_health::evidence::{self, port_label};
+use ib_health::outage::duration;
 use ib_health::{Assessment, PortAssessment};
 use ib_mad::node::NodeKind;
 use ib_mad::{Counter, Moment};
@@ -63,7 +63,7 @@ impl EventDetector {
                 open.worst.grow(region, used(sweep, region.root), find);
                 continue;
             }
-            let (place, extent) = (port_label(snapshot, region.root), find());
+            let (place, extent) = (snapshot.fabric.port_label(region.root), find());
             let (text, detail) = (extent.text(), extent.detail());
             let kind = EventKind::CongestionStart;
             sweep.push_detailed(kind, end.into(), &place, text, at, detail.into());
@@ -95,7 +95,7 @@ impl OpenCongestion {
         let (worst, length) = (&self.worst, self.last_seen.since(self.began));
         let discarded = self.discarded.zip(self.discarded_before);
         let discarded = discarded.map(|(now, before)| now.saturating_sub(before));
-        let after = if length.is_zero() { "one sweep".into() } else { evidence::duration(length) };
+        let after = if length.is_zero() { "one sweep".into() } else { duration(length) };
         let mut text = format!(
             "over after {after}: up to {} waited, up to {}",
             plural(worst.ports as usize, "port"),
@@ -134,7 +134,7 @@ impl Extent {
         });
         let name = |(port, _): &(PortIndex, _)| match &fabric.node_of(*port).host {
             Some(host) => host.clone(),
-            None => port_label(snapshot, *port),
+            None => snapshot.fabric.port_label(*port),
         };
         let mut names: Vec<String> = Vec::new();
         for name in victims.iter().map(name) {
@@ -146,7 +146,7 @@ impl Extent {
             cause,
             host: edge.and_then(|node| node.host.clone()),
             node: edge.map(|node| node.name.clone()),
-            peer: peer.map(|peer| port_label(snapshot, peer)),
+            peer: peer.map(|peer| snapshot.fabric.port_label(peer)),
             ports: region.ports,
             share: region.share,
             level: region.level,
@@ -224,9 +224,9 @@ fn used(sweep: &Sweep, port: PortIndex) -> Option<f32> {
 /// What a port has discarded so far, other than while it had no link. Not known once one of the counters is saturated.
 fn discarded(sweep: &Sweep, port: PortIndex) -> Option<u64> {
     let [all, inactive] = [Counter::XmitDiscards, Counter::XmitInactiveDiscards];
-    let stuck = sweep.assessment.ports.get(port)?.counters.stuck;
+    let saturated = sweep.assessment.ports.get(port)?.counters.saturated_now;
     let reading = sweep.snapshot.reading(port)?;
-    let known = !stuck.contains(all) && !stuck.contains(inactive);
+    let known = !saturated.contains(all) && !saturated.contains(inactive);
     Some(reading.get(all)?.saturating_sub(reading.get(inactive).unwrap_or(0))).filter(|_| known)
 }
 

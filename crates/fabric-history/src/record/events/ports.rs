@@ -15,10 +15,9 @@ use display_text::plural;
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
-use ib_health::evidence::port_label;
-use ib_health::outage::Loss;
+use ib_health::outage::{Loss, duration};
 use ib_health::verdict::Repair;
-use ib_health::{LinkAssessment, Reason, Verdict, evidence};
+use ib_health::{LinkAssessment, Reason, Verdict, explain};
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::CounterSet;
@@ -86,7 +85,11 @@ impl Sweep<'_> {
         let (snapshot, assessment) = (self.snapshot, self.assessment);
         let Some(id) = snapshot.fabric.link_id(found.link.low) else { return };
         let place = |link: Link| {
-            format!("{} – {}", port_label(snapshot, link.low), port_label(snapshot, link.high))
+            format!(
+                "{} – {}",
+                snapshot.fabric.port_label(link.low),
+                snapshot.fabric.port_label(link.high)
+            )
         };
         let mut push = |kind, text: String, at, detail| {
             let (at, about) = (snapshot.anchor.wall_of(at), About::Link(id));
@@ -101,11 +104,11 @@ impl Sweep<'_> {
             match last.up.replace(up) {
                 Some(true) if !up => {
                     last.down_at = Some(at);
-                    let text = evidence::describe(Reason::Down, found, assessment, snapshot);
+                    let text = explain::reason(Reason::Down, found, assessment, snapshot);
                     push(EventKind::LinkDown, text, at, Value::Null);
                 }
                 Some(false) if up => {
-                    let down = last.down_at.take().map(|down| evidence::duration(at.since(down)));
+                    let down = last.down_at.take().map(|down| duration(at.since(down)));
                     let text =
                         down.map_or_else(|| "Active again".into(), |down| format!("after {down}"));
                     push(EventKind::LinkUp, text, at, Value::Null);
@@ -159,7 +162,7 @@ impl Sweep<'_> {
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
         {
             let (label, weight) = (reason.label(), weight.label());
-            let evidence = evidence::describe(reason, found, self.assessment, self.snapshot);
+            let evidence = explain::reason(reason, found, self.assessment, self.snapshot);
             text += if reasons.is_empty() { ": " } else { "; " };
             text += &evidence;
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));
@@ -193,7 +196,7 @@ impl Sweep<'_> {
             let [part, serial] = [text(&module.part_number), text(&module.serial_number)];
             let is_known = !part.is_empty() || !serial.is_empty();
             is_known.then(
-                || json!({"port": port_label(self.snapshot, port), "part": part, "serial": serial}),
+                || json!({"port": self.snapshot.fabric.port_label(port), "part": part, "serial": serial}),
             )
         });
         modules.collect()
@@ -228,7 +231,7 @@ fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind
         }
         Some(why) => {
             detail["cause"] = why.label().into();
-            let text = evidence::link_downs(loss.times, loss.down);
+            let text = explain::link_downs(loss.times, loss.down);
             (EventKind::ExpectedLinkDown, format!("{text}; cause: {}", why.label()), detail)
         }
     }
@@ -288,7 +291,7 @@ impl EventDetector {
             for counter in saturated.without(known).iter() {
                 let text = format!("{} is saturated", counter.row().metric);
                 let (about, place) =
-                    (fabric.port_key(port).into(), port_label(sweep.snapshot, port));
+                    (fabric.port_key(port).into(), sweep.snapshot.fabric.port_label(port));
                 sweep.push(EventKind::CounterSaturated, about, place, text, ended);
             }
         }
@@ -302,7 +305,7 @@ impl EventDetector {
                 continue;
             }
             let again = if resets.times == 2 {
-                let (since, apart) = (evidence::duration(since), evidence::duration(RESETS_APART));
+                let (since, apart) = (duration(since), duration(RESETS_APART));
                 format!(
                     " again after {since}; no more of these are reported until none is seen for {apart}"
                 )
@@ -312,7 +315,7 @@ impl EventDetector {
             let (about, place, text) = match *ports {
                 [] => continue,
                 [port] => {
-                    let place = port_label(sweep.snapshot, port);
+                    let place = sweep.snapshot.fabric.port_label(port);
                     (
                         fabric.port_key(port).into(),
                         place,
@@ -361,8 +364,8 @@ impl EventDetector {
 /// The counters that are or were saturated. Without traffic counters and those that grow on a healthy
 /// fabric: these saturate sooner or later, and nothing can be done about it.
 fn saturated(counting: &CounterStatus) -> CounterSet {
-    let mut saturated = counting.saturated;
-    for counter in counting.saturated.iter() {
+    let mut saturated = counting.ever_saturated;
+    for counter in counting.ever_saturated.iter() {
         let is_rare = RecordKind::of(counter) == RecordKind::ErrorDeltas;
         saturated.set(counter, is_rare && !counter.is_benign());
     }

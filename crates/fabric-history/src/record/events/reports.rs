@@ -12,7 +12,6 @@ use crate::record::events::{EventDetector, Sweep};
 use crate::record::module_places::{self, Place, Serial, unix_seconds};
 use ib_fabric::PortIndex;
 use ib_fabric::hardware::PortHardware;
-use ib_health::evidence::port_label;
 use ib_mad::PortKey;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
@@ -72,7 +71,7 @@ impl EventDetector {
         let was = was.map_or_else(String::new, |was| format!(" instead of {was}"));
         let moved = moved.map_or_else(String::new, |moved| format!(", {}", moved.text()));
         let says = format!("serial number {serial} (part number {part_number}){was}{moved}");
-        let (kind, place) = (EventKind::CableChanged, port_label(sweep.snapshot, index));
+        let (kind, place) = (EventKind::CableChanged, sweep.snapshot.fabric.port_label(index));
         sweep.push_detailed(kind, end.into(), place, says, read.at, detail);
     }
 }
@@ -105,7 +104,7 @@ fn update_link_down(sweep: &mut Sweep, index: PortIndex, port: &PortHardware, la
     *known = port.link_downs;
     if let Some(reason) = read.value.describe() {
         let about = sweep.snapshot.fabric.port_key(index).into();
-        let place = port_label(sweep.snapshot, index);
+        let place = sweep.snapshot.fabric.port_label(index);
         sweep.push(EventKind::LinkDownReason, about, place, reason, read.at);
     }
 }
@@ -145,7 +144,7 @@ fn earlier(
     let is_elsewhere = |it: &&Place| Some(it.end) != peer && !still_has_it(&it.end) && !is_twin(it);
     let elsewhere = || places.iter().filter(is_elsewhere);
     let seen = |place: &Place| {
-        let place_of = fabric.find(place.end).map(|port| port_label(sweep.snapshot, port))?;
+        let place_of = fabric.find(place.end).map(|port| sweep.snapshot.fabric.port_label(port))?;
         let PortKey { guid, number: port } = place.end;
         Some(SeenAt { place: place_of, guid, port })
     };

@@ -22,7 +22,7 @@ use ib_fabric::names::Naming;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::outage::Downtime;
-use ib_health::{Assessment, PortAssessment, evidence};
+use ib_health::{Assessment, PortAssessment};
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_event::PortEventKind;
 use ib_mad::port_state::{PhysicalState, PortStatus, SpeedFields};
@@ -145,7 +145,7 @@ impl HostFabric {
                 let (about, name) = match port {
                     Some(port) => {
                         let end = snapshot.fabric.port_key(port);
-                        (About::from(end), evidence::port_label(snapshot, port))
+                        (About::from(end), snapshot.fabric.port_label(port))
                     }
                     None => (About::Node(id), now.device.to_string()),
                 };

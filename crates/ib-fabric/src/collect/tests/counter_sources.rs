@@ -23,7 +23,7 @@ fn counters() -> Vec<(Counter, CounterField)> {
     classic.map(|field| (DOWNED, *field)).collect()
 }
 
-/// What is read of a counter, and whether it is stuck, from what its two fields answer.
+/// What is read of a counter, and whether it is saturated, from what its two fields answer.
 fn selected(
     sources: &mut CounterSources,
     wide: Option<u64>,
@@ -37,12 +37,12 @@ fn selected(
         let mut classic = Reading::empty(Moment(0));
         classic.set(DOWNED, narrow);
         if narrow == 255 {
-            classic.stuck.insert(DOWNED);
+            classic.saturated.insert(DOWNED);
         }
         classic
     });
     sources.select(PORT, &counters(), &mut reading, classic.as_ref());
-    let value = reading.get(DOWNED).map(|value| (value, reading.stuck.contains(DOWNED)));
+    let value = reading.get(DOWNED).map(|value| (value, reading.saturated.contains(DOWNED)));
     (reading, value)
 }
 

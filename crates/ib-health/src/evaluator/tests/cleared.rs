@@ -62,7 +62,7 @@ fn whole(count: f64) -> u64 {
 fn waited(reading: &mut Reading<Raw>, seconds: f64) {
     let ticks = whole(seconds * 1.5625e9).min(FULL);
     reading.set(Counter::XmitWait, ticks);
-    reading.stuck.set(Counter::XmitWait, ticks == FULL);
+    reading.saturated.set(Counter::XmitWait, ticks == FULL);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn saturated_wait_counter_has_no_ratio() {
     for sweep in 0..4 {
         let found = leaf.sweep(f64::from(sweep) * 15.0, |_, reading| waited(reading, 10.0));
         assert_eq!(found(ROOT).wait, None, "sweep {sweep}");
-        assert!(found(ROOT).counters.stuck.contains(Counter::XmitWait));
+        assert!(found(ROOT).counters.saturated_now.contains(Counter::XmitWait));
     }
 }
 

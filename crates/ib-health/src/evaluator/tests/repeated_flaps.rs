@@ -1,7 +1,7 @@
 //! A link that flaps once a day.
 
 use super::*;
-use crate::outage::FlapDayLimit;
+use crate::flap_days::FlapDayLimit;
 
 const HOUR: u64 = 3600;
 

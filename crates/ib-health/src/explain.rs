@@ -8,12 +8,14 @@ use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::node::PortRole;
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::register::Module;
-use ib_mad::{Counter, Moment, ids};
+use ib_mad::{Counter, Moment};
 
 use super::bit_errors::{BitErrorLevel, BitErrors, Deciding, PreFecBer};
 use super::congestion::{Role, RootCause};
-use super::link::DECISIVE;
-use super::outage::{Downtime, Outages, RepeatedFlaps};
+use super::flap_days::RepeatedFlaps;
+use super::link_tracker::DECISIVE;
+
+use super::outage::{Downtime, Outages, duration};
 use super::peers::{LinkRate, RateReference};
 use super::verdict::{Reason, Verdict};
 use super::{Assessment, LinkAssessment, PortAssessment};
@@ -22,7 +24,7 @@ use super::{Assessment, LinkAssessment, PortAssessment};
 const SINCE_START: &str = "since the exporter started";
 
 /// The evidence for a reason; where there are no numbers, what the reason means.
-pub fn describe(
+pub fn reason(
     reason: Reason,
     link: &LinkAssessment,
     assessment: &Assessment,
@@ -79,12 +81,6 @@ pub fn describe(
     text.unwrap_or_else(|| meaning(reason))
 }
 
-/// A port by its node's name and its number.
-pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
-    let fabric = &snapshot.fabric;
-    ids::port_label(&fabric.node_of(port).name, fabric.port(port).number)
-}
-
 /// What was counted; and how much of it decides, if bursts had most of it.
 fn symbol_errors(Deciding { counted, steady }: Deciding) -> String {
     let errors = plural(counted.errors, "symbol error");
@@ -110,15 +106,6 @@ fn times(count: u32) -> String {
     }
 }
 
-/// A duration: `0.5s`, `90s`, `1h 2m`.
-pub fn duration(time: Duration) -> String {
-    match time.as_secs() {
-        0 => format!("{:.1}s", time.as_secs_f64()),
-        seconds @ 1..120 => format!("{seconds}s"),
-        seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
-    }
-}
-
 /// Without the part of a second.
 fn whole(time: Duration) -> Duration {
     Duration::from_secs(time.as_secs())
@@ -129,25 +116,8 @@ pub fn link_downs(count: u32, down: Downtime) -> String {
     let text = format!("went down {}", times(count));
     match count {
         _ if down.most.is_zero() => text,
-        1 => format!("{text} for {}", downtime(down)),
-        _ => format!("{text}, {} in total", downtime(down)),
-    }
-}
-
-/// A downtime: `2s to 15s`, `at most 15s`.
-pub fn downtime(down: Downtime) -> String {
-    // To the nearest second, so that a bound reads the same from a metric with three decimals.
-    let rounded = |time: Duration| match time.as_secs() {
-        0 => time,
-        _ => Duration::from_secs(time.as_secs() + u64::from(time.subsec_millis() >= 500)),
-    };
-    let (least, most) = (rounded(down.least), duration(rounded(down.most)));
-    // A lower bound that rounds to zero is none.
-    let least = (least >= Duration::from_millis(50)).then(|| duration(least));
-    match least {
-        None => format!("at most {most}"),
-        Some(least) if least == most => most,
-        Some(least) => format!("{least} to {most}"),
+        1 => format!("{text} for {}", down),
+        _ => format!("{text}, {} in total", down),
     }
 }
 
@@ -172,7 +142,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn name(&self, port: PortIndex) -> String {
-        port_label(self.snapshot, port)
+        self.snapshot.fabric.port_label(port)
     }
 
     fn port(&self, port: PortIndex) -> Option<&'a PortAssessment> {
@@ -438,7 +408,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn is_saturated(&self, port: PortIndex, counter: Counter) -> bool {
-        self.port(port).is_some_and(|found| found.counters.stuck.contains(counter))
+        self.port(port).is_some_and(|found| found.counters.saturated_now.contains(counter))
     }
 
     /// The names of the counters, the port's, and the verb for one or for several.
@@ -457,14 +427,15 @@ impl<'a> Evidence<'a> {
     fn saturated(&self) -> Option<String> {
         self.each(|port| {
             let PortAssessment { counters, bit_errors, .. } = self.port(port)?;
-            let saturated = Counter::all().filter(|counter| counters.stuck.contains(*counter));
+            let saturated =
+                Counter::all().filter(|counter| counters.saturated_now.contains(*counter));
             let text = self.listed(saturated, port, ["is saturated", "are saturated"])?;
             let last = match bit_errors.pre_fec {
                 Some(PreFecBer { ratio, limit, at, stale: true, .. }) => {
                     format!(" (pre-FEC BER {ratio:.1e} {} ago, limit {limit:e})", self.ago(at))
                 }
                 // After a restart the ratio is not known.
-                None if counters.stuck.contains(Counter::FecCorrectedSymbols) => {
+                None if counters.saturated_now.contains(Counter::FecCorrectedSymbols) => {
                     " (pre-FEC BER unknown)".into()
                 }
                 _ => String::new(),

@@ -11,7 +11,8 @@ use ib_mad::{Counter, Moment};
 use super::assessment::LinkAssessment;
 use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
-use super::outage::{FlapDayLimit, LinkHistory};
+use super::flap_days::FlapDayLimit;
+use super::link_history::LinkHistory;
 use super::peers::{LinkRate, RateReference, bandwidth};
 use super::port::{PERIOD, PortTracker, TRAINING};
 use super::replacement::Replacement;
@@ -273,10 +274,10 @@ impl LinkTracker {
         for end in input.ends.iter().filter(|end| !end.uncounted) {
             add_errors(end, &mut reasons);
             let status = end.port.totals.status();
-            if DECISIVE.iter().any(|&counter| status.stuck.contains(counter)) {
+            if DECISIVE.iter().any(|&counter| status.saturated_now.contains(counter)) {
                 reasons.add(Reason::CounterSaturated, Verdict::Unknown);
             }
-            if FILLING.iter().any(|&counter| status.stuck.contains(counter)) {
+            if FILLING.iter().any(|&counter| status.saturated_now.contains(counter)) {
                 let may_exceed = end.port.may_exceed_pre_fec_limit();
                 let weight = if may_exceed { Verdict::Unknown } else { Verdict::Ok };
                 reasons.add(Reason::CounterSaturated, weight);

@@ -4,7 +4,8 @@ use super::*;
 use crate::Reason;
 use crate::bit_errors::BerWindow;
 use crate::congestion::{HeldWait, Wait};
-use crate::outage::{Downtime, RepeatedFlaps};
+use crate::flap_days::RepeatedFlaps;
+use crate::outage::Downtime;
 use crate::testing::*;
 use ib_fabric::snapshot::PortRead;
 use ib_mad::port_state::PortStatus;
@@ -19,7 +20,7 @@ fn sentence(
     let mut assessment = fine(&snapshot);
     let (leaf, host) = (port(&snapshot, 1, 1), port(&snapshot, 2, 1));
     change(&mut snapshot, &mut assessment, leaf, host);
-    describe(reason, &assessment.links[0], &assessment, &snapshot)
+    super::reason(reason, &assessment.links[0], &assessment, &snapshot)
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn wait_that_is_not_known_is_said() {
             let leaf = &mut assessment.ports[leaf];
             leaf.role = Some(Role::Root(RootCause::SlowReceiver));
             leaf.held_wait = held;
-            leaf.counters.stuck.set(Counter::XmitWait, saturated);
+            leaf.counters.saturated_now.set(Counter::XmitWait, saturated);
         })
     };
     let at = Moment::default() + Duration::from_secs(880);
