@@ -28,7 +28,7 @@ CARGO_DEB := 3.8.0
 CARGO_CYCLONEDX := 0.5.9
 # For `make dist`: amd64 or arm64, and the cargo profile.
 ARCH         ?= amd64
-DIST_PROFILE ?= dist
+DIST_PROFILE ?= release
 # For `make check-dist`: root file systems to run the program in, besides Debian 11, for example Alpine's minirootfs.
 ROOTS        ?=
 VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
@@ -41,7 +41,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench trust week fuzz docs build install dist check-dist optimized deb rpm deps cargo-deb cargo-cyclonedx clean
+.PHONY: help demo test lint policy packages advisories bench trust week fuzz docs build install dist check-dist deb rpm deps cargo-deb cargo-cyclonedx clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
@@ -142,15 +142,12 @@ check-dist: dist ## build again elsewhere and compare; run program and image in 
 	$(if $(filter-out 0,$(shell id -u)),sudo) scripts/check-dist $(TARGET)/artifacts/fabric-exporter-$(VERSION).linux-$(ARCH).tar.gz \
 		$(TARGET)/artifacts/fabric-exporter-$(VERSION).linux-$(ARCH).oci.tar $(ROOTS)
 
-optimized:
-	cargo build $(LOCKED) --profile dist
+deb: cargo-deb build ## a Debian package, below target/debian
+	cargo deb $(LOCKED) --no-build
 
-deb: cargo-deb optimized ## a Debian package, below target/debian
-	cargo deb $(LOCKED) --profile dist --no-build
-
-rpm: optimized ## an RPM, below target/rpm
+rpm: build ## an RPM, below target/rpm
 	rpmbuild -bb --define "_topdir $(abspath $(TARGET))/rpm" --define "tree $(CURDIR)" \
-		--define "binary $(abspath $(TARGET))/dist/fabric-exporter" \
+		--define "binary $(abspath $(TARGET))/release/fabric-exporter" \
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
 
 deps: ## install the Debian packages that the tests need, and fetch the kernel of the guest
