@@ -1,7 +1,7 @@
 //! `completions`: the completion script of a shell, from the flags of this program.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
 use super::{Cli, Fatal, print};
@@ -27,10 +27,20 @@ fn shells() -> impl TypedValueParser<Value = Shell> {
     PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
+/// The command without hidden verbs, which clap would offer.
+fn visible(command: &Command) -> Command {
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    Command::new("fabric-exporter")
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .args(command.get_arguments().cloned())
+        .subcommands(verbs.cloned())
+}
+
 /// Prints the script.
 pub fn run(args: &CompletionsArgs) -> Result<(), Fatal> {
     let mut script = Vec::new();
-    generate(args.shell, &mut Cli::command(), "fabric-exporter", &mut script);
+    generate(args.shell, &mut visible(&Cli::command()), "fabric-exporter", &mut script);
     print(&script)?;
     Ok(())
 }

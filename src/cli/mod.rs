@@ -13,6 +13,7 @@ pub mod history;
 pub mod leftovers;
 pub mod links;
 mod list;
+pub mod man;
 pub mod nodes;
 pub mod ports;
 pub mod serve;
@@ -87,6 +88,9 @@ pub enum Verb {
     Demo(demo::DemoArgs),
     /// Print a shell completion script
     Completions(completions::CompletionsArgs),
+    /// Write the man pages into a folder
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 /// The exit codes of the program other than 0.
