@@ -28,7 +28,7 @@ CARGO_DEB := 3.8.0
 CARGO_CYCLONEDX := 0.5.9
 # For `make dist`: amd64 or arm64, and the cargo profile.
 ARCH         ?= amd64
-DIST_PROFILE ?= dist
+DIST_PROFILE ?= release
 # For `make check-dist`: root file systems to run the program in, besides Debian 11, for example Alpine's minirootfs.
 ROOTS        ?=
 VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
@@ -41,7 +41,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench trust week fuzz docs build install dist check-dist optimized deb rpm deps cargo-deb cargo-cyclonedx clean
+.PHONY: help demo test lint policy packages advisories bench trust week fuzz docs build install dist check-dist manuals deb rpm deps cargo-deb cargo-cyclonedx clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
@@ -118,7 +118,7 @@ fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SEC
 	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
 
 # Each test that compares a generated file with its source writes the file instead.
-docs: ## regenerate man pages, completions, docs/metrics.md and other tables, examples, pictures, the OpenAPI description, alerts/compat, deploy/kubernetes
+docs: ## regenerate docs/metrics.md and other tables, examples, pictures, the OpenAPI description, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --lib --test web --test alerting --test fabric --test host --test deploy -- \
 		openapi docs:: pages::pictures alert_table files_are_made dashboards::false_green faults_are_found series:: \
 		the_example manifests_are_made
@@ -142,15 +142,16 @@ check-dist: dist ## build again elsewhere and compare; run program and image in 
 	$(if $(filter-out 0,$(shell id -u)),sudo) scripts/check-dist $(TARGET)/artifacts/fabric-exporter-$(VERSION).linux-$(ARCH).tar.gz \
 		$(TARGET)/artifacts/fabric-exporter-$(VERSION).linux-$(ARCH).oci.tar $(ROOTS)
 
-optimized:
-	cargo build $(LOCKED) --profile dist
+manuals: build ## man pages and shell completions, in target/release/manuals
+	scripts/manuals $(TARGET)/release/fabric-exporter $(TARGET)/release/manuals
 
-deb: cargo-deb optimized ## a Debian package, below target/debian
-	cargo deb $(LOCKED) --profile dist --no-build
+deb: cargo-deb manuals ## a Debian package, below target/debian
+	cargo deb $(LOCKED) --no-build
 
-rpm: optimized ## an RPM, below target/rpm
+rpm: manuals ## an RPM, below target/rpm
 	rpmbuild -bb --define "_topdir $(abspath $(TARGET))/rpm" --define "tree $(CURDIR)" \
-		--define "binary $(abspath $(TARGET))/dist/fabric-exporter" \
+		--define "binary $(abspath $(TARGET))/release/fabric-exporter" \
+		--define "manuals $(abspath $(TARGET))/release/manuals" \
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
 
 deps: ## install the Debian packages that the tests need, and fetch the kernel of the guest

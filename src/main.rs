@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
 use fabric_exporter::cli::{
-    Cli, Verb, check, completions, demo, doctor, history, leftovers, links, nodes, ports, serve,
-    terminal, top,
+    Cli, Verb, check, completions, demo, doctor, history, leftovers, links, man, nodes, ports,
+    serve, terminal, top,
 };
 use fabric_exporter::sandbox::opener;
 use fabric_exporter::{log, resolver};
@@ -39,7 +39,8 @@ fn main() -> ExitCode {
         Verb::History(args) => history::run(args, color),
         Verb::Check(args) => check::run(&args, color),
         Verb::Top(args) => top::run(args, color),
-        Verb::Completions(args) => completions::run(&args, Cli::command()),
+        Verb::Completions(args) => completions::run(&args, &Cli::command()),
+        Verb::Man(args) => man::run(&args, &Cli::command()),
         Verb::Demo(args) => demo::run(args),
         Verb::Doctor(args) => match doctor::run(args, color) {
             // Its report is complete; there is no further message.

@@ -28,10 +28,20 @@ fn shells() -> impl TypedValueParser<Value = Shell> {
     PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
+/// The command without hidden verbs, which clap would offer.
+fn visible(command: &Command) -> Command {
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    Command::new("fabric-exporter")
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .args(command.get_arguments().cloned())
+        .subcommands(verbs.cloned())
+}
+
 /// Prints the script of a command line.
-pub fn run(args: &CompletionsArgs, mut command: Command) -> Result<(), Fatal> {
+pub fn run(args: &CompletionsArgs, command: &Command) -> Result<(), Fatal> {
     let mut script = Vec::new();
-    generate(args.shell, &mut command, "fabric-exporter", &mut script);
+    generate(args.shell, &mut visible(command), "fabric-exporter", &mut script);
     print(&script)?;
     Ok(())
 }

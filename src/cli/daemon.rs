@@ -47,9 +47,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the end waits for responses that are being sent. Most need a millisecond.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// After this time the first reads are over, and pages that only they needed can be released.
-const STARTUP: Duration = Duration::from_secs(10);
-
 /// The nice values of threads: see [`lower_priority`].
 const SERVE: i32 = 15;
 const BUILD: i32 = 19;
@@ -319,10 +316,6 @@ impl<'a> Daemon<'a> {
         // Not only after the first sweep: on a fabric that is down it takes long, and that state has to be exported.
         notifier.notify(&NotifyState::Ready);
         tokio::spawn(systemd::keep_notified(notifier.clone(), seen.clone(), pulses));
-        tokio::spawn(async {
-            tokio::time::sleep(STARTUP).await;
-            memory::release_startup_pages();
-        });
         let renderer = tokio::runtime::Builder::new_current_thread().build();
         let renderer =
             renderer.map_err(Fatal::failed_to("cannot start the runtime of the renderer"))?;

@@ -13,6 +13,7 @@ pub mod history;
 pub mod leftovers;
 pub mod links;
 mod list;
+pub mod man;
 pub mod nodes;
 mod output;
 pub mod ports;
@@ -82,4 +83,7 @@ pub enum Verb {
     Demo(demo::DemoArgs),
     /// Print a shell completion script
     Completions(completions::CompletionsArgs),
+    /// Write the man pages into a folder
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }

@@ -7,22 +7,22 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{TREE, deb, program, tool};
+use crate::{MANUALS, TREE, deb, program, tool};
 use test_rig::require;
 
 /// Packs with a script, and returns the file. `name` is that of the folder in the tarball, or the version of the image.
 fn pack(kind: &str, program: &Path, name: &str, dir: &Path, umask: &str) -> PathBuf {
     let file = dir.join(format!("{kind}-{umask}"));
-    let argument = match kind {
+    let arguments = match kind {
         // In place of the SBOM.
-        "tarball" => Path::new(TREE).join("Cargo.lock"),
-        _ => PathBuf::from("arm64"),
+        "tarball" => vec![Path::new(TREE).join("Cargo.lock"), MANUALS.clone()],
+        _ => vec![PathBuf::from("arm64")],
     };
     let mut shell = Command::new("/bin/sh");
     shell.args(["-ec", &format!("umask {umask}; exec \"$@\"")]).arg("sh");
     shell.arg(Path::new(TREE).join("scripts").join(kind)).arg(program).arg(name);
     // Also without git.
-    tool(shell.arg(argument).arg(&file).env("SOURCE_DATE_EPOCH", "1700000000"));
+    tool(shell.args(arguments).arg(&file).env("SOURCE_DATE_EPOCH", "1700000000"));
     file
 }
 

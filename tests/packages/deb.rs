@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
-use crate::{TREE, program, tool};
+use crate::{MANUALS, TREE, program, tool};
 use test_rig::guest::Guest;
 use test_rig::require;
 
@@ -23,6 +23,7 @@ static BUILT: LazyLock<Built> = LazyLock::new(|| {
     let profile = program().parent().unwrap();
     let target = profile.parent().unwrap();
     let profile = if profile.ends_with("debug") { "dev" } else { "release" };
+    LazyLock::force(&MANUALS);
     let files = VERSIONS.map(|version| {
         let file = dir.path().join(format!("fabric-exporter_{version}.deb"));
         let mut cargo = Command::new(env!("CARGO"));

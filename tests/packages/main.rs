@@ -11,8 +11,9 @@ mod units;
 
 use test_rig as rig;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rig::child;
@@ -32,6 +33,13 @@ fn tool(command: &mut Command) -> String {
     assert!(output.status.success(), "{command:?}: {}\n{}", output.stdout, output.stderr);
     output.stdout + &output.stderr
 }
+
+/// The folder of its man pages and completions, where cargo-deb finds it.
+static MANUALS: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = program().with_file_name("manuals");
+    tool(Command::new(format!("{TREE}/scripts/manuals")).arg(program()).arg(&folder));
+    folder
+});
 
 /// The path of the program that cargo built for the tests.
 fn program() -> &'static Path {

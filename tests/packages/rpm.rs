@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{TREE, deb, program, tool};
+use crate::{MANUALS, TREE, deb, program, tool};
 use test_rig::require;
 
 fn build(dir: &Path) -> PathBuf {
@@ -14,6 +14,7 @@ fn build(dir: &Path) -> PathBuf {
         define("_topdir", &dir.display().to_string()),
         define("tree", TREE),
         define("binary", &program().display().to_string()),
+        define("manuals", &MANUALS.display().to_string()),
         define("release_version", "0.1.0"),
         // No compression: this package is only tested.
         define("_binary_payload", "w0.gzdio"),

@@ -63,8 +63,8 @@ impl Declarations {
                     }
                     continue;
                 }
-                // `$name` in a macro is no name. `$crate` begins a path.
-                TokenTree::Punct(punct) if punct.as_char() == '$' => {
+                // `$name` in a macro is no name, nor is `'static`. `$crate` begins a path.
+                TokenTree::Punct(punct) if ['$', '\''].contains(&punct.as_char()) => {
                     at += usize::from(word(&tokens, at).is_some_and(|word| word != "crate"));
                     continue;
                 }
@@ -78,10 +78,10 @@ impl Declarations {
                 }
                 ("use", _) => {
                     let public = at > 1
-                        && {
-                            let before = &tokens[at - 2];
-                            matches!(before, TokenTree::Group(it) if it.delimiter() == Delimiter::Parenthesis)
-                                || before.to_string() == "pub"
+                        && match &tokens[at - 2] {
+                            TokenTree::Ident(word) => word == "pub",
+                            TokenTree::Group(group) => group.delimiter() == Delimiter::Parenthesis,
+                            TokenTree::Punct(_) | TokenTree::Literal(_) => false,
                         };
                     let length =
                         tokens[at..].iter().take_while(|token| !is_punct(Some(token), ';')).count();
