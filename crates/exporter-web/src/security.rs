@@ -13,8 +13,8 @@ use arc_swap::ArcSwap;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
-use site_config::ConfigError;
 use tokio::signal::unix::Signal;
+use yaml_config::ConfigError;
 
 use super::allowed_hosts::AllowedHosts;
 use super::error_response::{error_response, unavailable};

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use site_config::ConfigError;
-use site_config::file::{self, Stamp, stamp};
-use site_config::suggestion::suggestion;
-use site_config::yaml::{self, Diagnostic, Document};
+use yaml_config::ConfigError;
+use yaml_config::file::{self, Stamp, stamp};
+use yaml_config::suggestion::suggestion;
+use yaml_config::yaml::{self, Diagnostic, Document};
 
 use crate::login::{self, Users, UsersSection};
 use crate::security::RateLimiter;

@@ -12,8 +12,8 @@ use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use serde::Deserialize;
-use site_config::yaml::Document;
 use x509_cert::der::DateTime;
+use yaml_config::yaml::Document;
 
 use crate::tls::{self, CertificateInfo};
 

@@ -11,7 +11,7 @@ use super::value::{
     Behavior, Fraction, Key, LinkSpeed, LinkWidth, Numbers, OneOrMore, PacketSize, Ratio, Time,
 };
 use super::{link_entries, node_entries};
-use site_config::yaml::{self, Diagnostic};
+use yaml_config::yaml::{self, Diagnostic};
 
 /// A scenario as parsed. `docs/dev/scenarios.md` describes all keys.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -15,7 +15,7 @@ use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 use crate::rng::Rng;
 use ib_mad::rate::bytes_per_second;
-use site_config::suggestion::quoted;
+use yaml_config::suggestion::quoted;
 
 /// The name of the flows from the start.
 const INITIAL_TRAFFIC: &str = "traffic";

@@ -11,8 +11,8 @@ use super::file::{self, File};
 use super::resolve::{SPEEDUPS, resolve};
 use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree};
 use crate::net::{self, Net};
-use site_config::file::MAX_BYTES;
-use site_config::yaml::Document;
+use yaml_config::file::MAX_BYTES;
+use yaml_config::yaml::Document;
 
 /// The scenario of `demo`: it shows the most in five minutes, and its file is the first one to read.
 const DEMO: &str = include_str!("demo.yml");
@@ -183,8 +183,8 @@ pub const MAX_TOPOLOGY_BYTES: u64 = 256 << 20;
 /// Reads a regular file, up to a size.
 fn read_file(path: &Path, max: u64) -> Result<String, ScenarioError> {
     let wrong = |problem: String| Problem::new(None, problem).in_file(&path.display().to_string());
-    let bytes = site_config::file::read(path, max).map_err(|error| wrong(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| wrong(site_config::yaml::not_utf8(&error)))
+    let bytes = yaml_config::file::read(path, max).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| wrong(yaml_config::yaml::not_utf8(&error)))
 }
 
 impl Scenario {

@@ -10,7 +10,7 @@ pub use fat_tree::FatTree;
 
 use serde::Deserialize;
 
-use site_config::suggestion::{quoted, suggestion};
+use yaml_config::suggestion::{quoted, suggestion};
 
 use ib_mad::device::AGGREGATION_NODE;
 use ib_mad::node::NodeKind;
