@@ -128,7 +128,7 @@ impl HistoryError {
             HistoryError::Damaged(..) | HistoryError::Crowded(..) => true,
             HistoryError::Database(_, _, error) => match error.sqlite_error_code() {
                 Some(NotADatabase) => true,
-                Some(DatabaseCorrupt) => !crate::file::schema::is_about_additions(error),
+                Some(DatabaseCorrupt) => !crate::file::tables::is_about_additions(error),
                 _ => false,
             },
             _ => false,

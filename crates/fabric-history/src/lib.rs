@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod cable_life;
+pub mod cursor;
 pub mod diff;
 mod error;
 pub mod event;

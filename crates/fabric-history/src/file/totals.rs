@@ -6,9 +6,10 @@ use std::ops::{Range, RangeInclusive};
 
 use rusqlite::{Connection, Result};
 
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::id_map::IdMap;
-use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::sql::{Hour, Sql};
 use crate::file::walk::{Visitor, Walk};
 use crate::model::Window;

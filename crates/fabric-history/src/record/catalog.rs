@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, Result, params};
 
 use crate::event::About;
-use crate::file::record_kind::{CounterIds, guid_bits};
+use crate::file::counter_ids::CounterIds;
+use crate::file::record_kind::guid_bits;
 use crate::file::sql::{FABRIC_OF_LINK, Sql};
 use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use rusqlite::{Result, Transaction, params};
 
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::id_map::IdMap;
-use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
+use crate::file::record_kind::{RecordKind, State, part_of};
 use crate::file::sql::Sql;
 use crate::file::totals::{PortTotals, TotalsTable};
 use crate::record::catalog::FabricIds;

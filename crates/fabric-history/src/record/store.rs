@@ -12,14 +12,16 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
-use crate::file::Header;
+use crate::file::connection::{BUSY, prepare};
+use crate::file::damaged::{set_aside, set_log_aside};
 use crate::file::flaps::flaps;
+use crate::file::header::{Header, ensure_ours};
 use crate::file::link_errors::link_errors;
 use crate::file::lock::{FileLock, WriterLock, lock, lock_path, mark};
 use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
-use crate::file::{BUSY, ensure_ours, prepare, schema, set_aside, set_log_aside, totals};
+use crate::file::{integrity, schema, tables, totals};
 use crate::model::Window;
 use crate::record::catalog::{Catalog, FabricIds};
 use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
@@ -122,7 +124,7 @@ impl Store {
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         let _file = FileLock::new(path, &header.file(path)?)?;
-        let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
+        let Some(what) = integrity::fault(path, is_cancelled)? else { return Ok(None) };
         let error = HistoryError::Damaged(path.into(), what);
         set_aside(path, &error)?;
         Ok(Some(error))
@@ -154,9 +156,9 @@ impl Store {
         schema::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::create(&mut db).map_err(failed)?;
-        if !schema::is_history(header) {
+        if !tables::is_history(header) {
             // Everything else identifies it as a history: only these bytes are damaged.
-            db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
+            db.pragma_update(None, "application_id", tables::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
         let ledger = totals::latest(&db, &catalog.counters).map_err(failed)?;
