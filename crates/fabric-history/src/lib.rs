@@ -12,6 +12,7 @@ pub mod incidents;
 pub mod local_clock;
 pub mod model;
 pub mod outcomes;
+pub mod parameters;
 pub mod plot;
 pub mod record;
 pub mod report;
