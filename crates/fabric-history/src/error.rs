@@ -71,10 +71,10 @@ pub enum Displaced {
 /// Which ids a file has run out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OutOfIds {
-    /// Of nodes and ports.
+    /// The ids of nodes and ports.
     #[error("node or port ID {0} exceeds the maximum of {most}", most = MOST_PORTS)]
     Ports(i64),
-    /// Of counters.
+    /// The ids of counters.
     #[error("counter ID {0} exceeds the maximum of {most}", most = MOST_COUNTERS)]
     Counters(i64),
 }

@@ -34,11 +34,11 @@ pub type Answer<T> = Result<T, SourceError>;
 pub struct EventFilter {
     /// When they happened.
     pub window: Window,
-    /// Of which kinds.
+    /// Their kinds.
     pub kinds: Vec<EventKind>,
-    /// Of which nodes, with their ports and links; and
+    /// The nodes that they are about, or whose ports or links they are about.
     pub nodes: Vec<Guid>,
-    /// of which ports, with their links and nodes.
+    /// The ports that they are about, or whose links or nodes they are about.
     pub ports: Vec<PortKey>,
 }
 

@@ -68,7 +68,8 @@ fn life(
     let of_it = rows.iter().filter(|(_, _, _, of, _)| of == serial);
     let seen = of_it.map(|(fabric, guid, port, _, until)| {
         let until = until.map(|seconds| time_of(seconds.saturating_mul(1_000_000)));
-        ((fabric.clone(), PortKey::new(Guid(guid.cast_unsigned()), *port)), until)
+        let port = PortKey::new(Guid(guid.cast_unsigned()), *port);
+        (Place { fabric: fabric.clone(), port }, until)
     });
     let seen: Vec<(Place, _)> = seen.collect();
     let find = |fabric: &str, name: &str| {
@@ -91,7 +92,7 @@ fn life(
         let from = stay.since.unwrap_or(first);
         let window = Window { from, to: until.unwrap_or(last).max(from) };
         let Some((id, port)) = port_at(readings, &stay.place)? else { continue };
-        let events = events(readings, stay.place.1, window)?;
+        let events = events(readings, stay.place.port, window)?;
         let place = place(readings, stay, (id, port), window, &events)?;
         life.places.push(place);
         life.events.extend(events);
@@ -109,8 +110,8 @@ fn life(
     Ok(CableLife { events, ..life })
 }
 
-fn port_at(readings: Readings<'_>, (fabric, end): &Place) -> Result<Option<PortRow>> {
-    let ports = readings.sql.ports_at(&[*end])?;
+fn port_at(readings: Readings<'_>, Place { fabric, port }: &Place) -> Result<Option<PortRow>> {
+    let ports = readings.sql.ports_at(&[*port])?;
     Ok(ports.into_iter().find(|(_, port)| port.fabric == *fabric))
 }
 

@@ -117,7 +117,7 @@ impl Reader {
         self.read(|| timeline::fabrics(self.sql(), at, &|name| !is_other(name)))
     }
 
-    /// Of the events that a filter and a predicate select, the latest first, `most` after the first `skip`; and
+    /// The events that a filter and a predicate select, the latest first: `most` of them after the first `skip`, and
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,

@@ -36,7 +36,7 @@ pub(crate) const TABLES: &str = "
         node INTEGER, port INTEGER, link INTEGER,
         place TEXT NOT NULL, text TEXT NOT NULL, detail TEXT);
     CREATE INDEX events_by_time ON events (at);
-    -- What counters had counted before they fell last.
+    -- Reset offsets: what counters had counted before they fell last.
     CREATE TABLE befores (
         port INTEGER NOT NULL, counter INTEGER NOT NULL, count INTEGER NOT NULL,
         PRIMARY KEY (port, counter)) WITHOUT ROWID;

@@ -27,7 +27,7 @@ pub struct PortTotals {
 }
 
 impl PortTotals {
-    /// Of a port of which nothing is known yet.
+    /// The totals of a port of which nothing is known yet.
     pub fn blank(fabric: i64) -> Box<Self> {
         Box::new(PortTotals { fabric, known: CounterSet::default(), values: [0; COUNT] })
     }
