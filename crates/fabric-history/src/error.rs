@@ -131,7 +131,15 @@ impl HistoryError {
                 Some(DatabaseCorrupt) => !crate::file::tables::is_about_additions(error),
                 _ => false,
             },
-            _ => false,
+            HistoryError::Taken(_)
+            | HistoryError::NotAFile(..)
+            | HistoryError::ForeignLock(..)
+            | HistoryError::Displaced(..)
+            | HistoryError::Unusable(..)
+            | HistoryError::OutOfIds(..)
+            | HistoryError::Full(..)
+            | HistoryError::TooMuch(_)
+            | HistoryError::Io(..) => false,
         }
     }
 
@@ -164,15 +172,22 @@ impl HistoryError {
 
     /// The kind under which it is counted.
     pub fn metric_kind(&self) -> RecorderErrorKind {
+        if self.is_damage() {
+            return RecorderErrorKind::Damaged;
+        }
         match self {
-            _ if self.is_damage() => RecorderErrorKind::Damaged,
             HistoryError::Taken(_) => RecorderErrorKind::Taken,
             HistoryError::Displaced(..) => RecorderErrorKind::Displaced,
             HistoryError::Full(..) => RecorderErrorKind::Full,
             HistoryError::Io(..) => RecorderErrorKind::Io,
             HistoryError::OutOfIds(..) => RecorderErrorKind::Numbers,
             HistoryError::Database(..) => RecorderErrorKind::Database,
-            _ => RecorderErrorKind::Unusable,
+            HistoryError::NotAFile(..)
+            | HistoryError::ForeignLock(..)
+            | HistoryError::Unusable(..)
+            | HistoryError::Damaged(..)
+            | HistoryError::Crowded(..)
+            | HistoryError::TooMuch(_) => RecorderErrorKind::Unusable,
         }
     }
 }

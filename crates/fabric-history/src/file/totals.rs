@@ -189,7 +189,12 @@ impl<'a> SegmentRange<'a> {
         let hours = match kind {
             RecordKind::ErrorDeltas => &*self.hours,
             RecordKind::TrafficDeltas => &*self.summed,
-            _ => &[],
+            RecordKind::FirstTotals
+            | RecordKind::AllTotals
+            | RecordKind::PortChanges
+            | RecordKind::PortStates
+            | RecordKind::NodeChanges
+            | RecordKind::NodeStates => &[],
         };
         let began = (self.after.saturating_add(1), self.to);
         let (sql, fabric) = (self.sql, Some(self.fabric));
