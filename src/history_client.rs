@@ -223,7 +223,7 @@ impl Source for HistoryClient {
     fn cables(&self, ports: &[PortKey], window: Window) -> Answer<Vec<Cable>> {
         let mut cables: Vec<Cable> = Vec::new();
         for some in ports.chunks(MAX_PORTS) {
-            cables.extend(self.query::<Vec<Cable>>(&HistoryQuery::Cables(some.to_vec(), window))?);
+            cables.extend(self.query::<Vec<Cable>>(&HistoryQuery::Cables(window, some.to_vec()))?);
         }
         let mut seen = std::collections::BTreeSet::new();
         cables.retain(|cable| seen.insert(cable.link()));
@@ -242,7 +242,7 @@ impl Source for HistoryClient {
     ) -> Answer<Vec<Series>> {
         let mut series = Vec::new();
         for some in ports.chunks(MAX_PORTS) {
-            let query = HistoryQuery::Series(some.to_vec(), detail, window);
+            let query = HistoryQuery::Series(window, some.to_vec(), detail);
             series.extend(self.query::<Vec<Series>>(&query)?);
         }
         Ok(series)

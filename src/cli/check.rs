@@ -12,8 +12,8 @@ use display_text::plural;
 use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
-use site_config::ConfigError;
-use site_config::file::{READ_TIMEOUT, with_timeout};
+use yaml_config::ConfigError;
+use yaml_config::file::{READ_TIMEOUT, with_timeout};
 
 use super::terminal::{Color, ColorChoice};
 use crate::exit::Fatal;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use site_config::units::HumanDuration;
+use yaml_config::units::HumanDuration;
 
 use crate::history_client::Place;
 use display_text::grouped;

@@ -31,7 +31,7 @@ use ib_fabric::topology::LinkId;
 use ib_mad::{Guid, PortKey};
 use ib_umad::umad::Umad;
 use process_clock::Clock;
-use site_config::units::HumanDuration;
+use yaml_config::units::HumanDuration;
 
 use super::daemon::Daemon;
 use super::dumps;

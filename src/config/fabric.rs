@@ -16,7 +16,7 @@ use rdma_host::reader::{DeviceFilter, is_nvlink_bridge};
 
 use super::options::{FabricOptions, HealthOptions, seconds_or};
 use crate::remote::{Access, Remote};
-use site_config::diagnostics::{Report, check_minimum};
+use yaml_config::diagnostics::{Report, check_minimum};
 
 const MIB: u64 = 1 << 20;
 

@@ -20,8 +20,8 @@ use crate::metrics::selection::Profile;
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
 use options::{FabricOptions, HealthOptions, HistoryOptions, HostOptions, Options, WebOptions};
-use site_config::diagnostics::Diagnostics;
-use site_config::{ConfigError, file, yaml};
+use yaml_config::diagnostics::Diagnostics;
+use yaml_config::{ConfigError, file, yaml};
 
 /// Valid settings.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use crate::log::{LogFilter, LogFormat};
 use crate::metrics::selection::Profile;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
-use site_config::units::{ByteSize, HumanDuration};
+use yaml_config::units::{ByteSize, HumanDuration};
 
 /// A duration, or a default in seconds.
 pub(super) fn seconds_or(value: Option<HumanDuration>, default: u64) -> Duration {

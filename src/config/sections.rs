@@ -16,8 +16,8 @@ use ib_mad::rate::Speed;
 use process_clock::Clock;
 use rdma_host::model::Rails;
 use rdma_host::reader::{DeviceFilter, HostReader, ReadOptions};
-use site_config::diagnostics::{Diagnostics, Report, check_minimum};
-use site_config::units::{ByteSize, HumanDuration};
+use yaml_config::diagnostics::{Diagnostics, Report, check_minimum};
+use yaml_config::units::{ByteSize, HumanDuration};
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
 use super::options::{

@@ -16,7 +16,7 @@ use exporter_web::listen::{is_missing_address, try_bind};
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
 use fabric_observation::SiteFileKind;
-use site_config::ConfigError;
+use yaml_config::ConfigError;
 
 use super::Subject::{Configuration, Listener};
 use super::{CheckedHost, DoctorOptions, Finding, bad, note, ok, warn};

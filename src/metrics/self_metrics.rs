@@ -1,6 +1,6 @@
 //! Families of the exporter itself that follow from the state of its monitors, rendered at each scrape.
 
-use exposition::{Family, Labelled, MetricType, Part, Parts, Samples};
+use exposition::{Family, Labeled, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation, SharedState};
@@ -13,7 +13,7 @@ use super::own;
 use super::selection::Shard;
 
 struct SelfState<'a> {
-    fabrics: Labelled<&'a Observation>,
+    fabrics: Labeled<&'a Observation>,
     host: Option<&'a HostObservation>,
     external_url: &'a str,
 }
@@ -166,7 +166,7 @@ impl SelfState<'_> {
 
 /// Renders what a scrape gets of a state. Users reach the exporter under the external URL, if it is set.
 pub fn render(state: &SharedState, external_url: &str) -> Vec<Part<Vec<u8>>> {
-    let mut fabrics = Labelled::default();
+    let mut fabrics = Labeled::default();
     for fabric in &state.fabrics {
         fabrics.push(&**fabric, |labels| {
             labels.push("fabric", &fabric.fabric);

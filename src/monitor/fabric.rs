@@ -44,7 +44,7 @@ use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::MadClient;
 use ib_umad::plan::{self, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
-use site_config::ConfigError;
+use yaml_config::ConfigError;
 
 /// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);

@@ -7,9 +7,9 @@ use fabric_observation::SiteFileKind;
 use ib_health::settings::{DrainedHosts, MaintenanceWindow, NodeSelector};
 use ib_mad::PortNumber;
 use serde::Deserialize;
-use site_config::ConfigError;
-use site_config::file;
-use site_config::yaml::{self, Diagnostic};
+use yaml_config::ConfigError;
+use yaml_config::file;
+use yaml_config::yaml::{self, Diagnostic};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

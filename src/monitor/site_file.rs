@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fabric_observation::SiteFileKind;
-use site_config::ConfigError;
-use site_config::file::{self, READ_TIMEOUT};
+use yaml_config::ConfigError;
+use yaml_config::file::{self, READ_TIMEOUT};
 
 /// The file that OpenSM keeps beside guid2mkey: which port is connected to which.
 pub(super) const NEIGHBORS: &str = "neighbors";

@@ -7,8 +7,8 @@ use fabric_observation::SiteFileKind;
 use ib_fabric::names::NodeNameMap;
 use ib_health::settings::{DrainedHosts, MaintenanceWindow};
 use ib_mad::m_key::MKeys;
-use site_config::ConfigError;
-use site_config::file;
+use yaml_config::ConfigError;
+use yaml_config::file;
 
 use super::maintenance::{drained_hosts_in, maintenance_in};
 use super::site_file::{NEIGHBORS, SiteFile};

@@ -27,7 +27,8 @@ use http_body::{Body, Frame};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use fabric_history::HistoryError;
-use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs, read_window};
+use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, read_window};
+use fabric_history::parameters::Pairs;
 use fabric_history::settings::LEAST_FREE;
 use fabric_history::source::SourceError;
 

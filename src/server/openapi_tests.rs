@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::published::Published;
 use fabric_history::EventKind;
 use fabric_history::cable_life::CableMatches;
-use fabric_history::history_query::{DUMP, NAMES, PATH};
+use fabric_history::history_query::{DUMP, NAMES, PATH, parameter_names};
 use fabric_history::incidents::{Incidents, Severity};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
 use fabric_history::source::{self, Events};
@@ -175,7 +175,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
     let dump = json!({"application/vnd.sqlite3": {}});
     let about = "Copy of the history file, limited to a time window";
     paths.extend([route(DUMP, about, &["from", "to"], &dump)]);
-    for (name, keys) in NAMES {
+    for name in NAMES {
         let (about, content) = match name {
             "span" => ("Time span of the recorded data", of::<Span>(make)),
             "ports" => ("Find recorded ports by name, GUID or link id", of::<Vec<Port>>(make)),
@@ -195,7 +195,8 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "cover" => ("Coverage of a time window", of::<Coverage>(make)),
             other => panic!("{other} has no description"),
         };
-        paths.extend([route(&format!("{PATH}/{name}"), about, keys, &content)]);
+        let keys = parameter_names(name).unwrap();
+        paths.extend([route(&format!("{PATH}/{name}"), about, &keys, &content)]);
     }
     paths
 }
@@ -244,7 +245,7 @@ fn all_routes_and_no_others_are_described() {
     let question = format!("{PATH}/{{question}}");
     let routes: BTreeSet<String> = quoted
         .flat_map(|path| {
-            let names = NAMES.iter().map(|(name, _)| format!("{PATH}/{name}"));
+            let names = NAMES.iter().map(|name| format!("{PATH}/{name}"));
             if path == question { names.collect() } else { vec![path.to_owned()] }
         })
         .collect();

@@ -66,10 +66,10 @@ fn exporter_answers_like_its_file() {
         }),
         events(EventFilter { nodes: vec![port.guid], ..all.clone() }),
         events(EventFilter { ports: vec![port.end()], ..all.clone() }),
-        HistoryQuery::Cables(vec![port.end()], window),
+        HistoryQuery::Cables(window, vec![port.end()]),
         HistoryQuery::ErrorDeltas(window),
-        HistoryQuery::Series(vec![port.end()], SeriesDetail::All, window),
-        HistoryQuery::Series(vec![port.end()], SeriesDetail::Errors, window),
+        HistoryQuery::Series(window, vec![port.end()], SeriesDetail::All),
+        HistoryQuery::Series(window, vec![port.end()], SeriesDetail::Errors),
         HistoryQuery::Fabrics(window.to),
         HistoryQuery::Coverage(window),
     ];

@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::limits::{Limits, locked};
+use super::activity::{Activity, CloseReason, Scarce};
+use super::limits::Limits;
+use super::locked::locked;
 
 /// The network that a client is counted for: its IPv4 address, or its IPv6 /64, of which a host can choose any
 /// address (RFC 4291, 2.5.4).
@@ -33,53 +35,6 @@ fn prefix(address: IpAddr, bits: u32) -> IpAddr {
 /// 65,536 of them.
 const NETWORKS_OF_A_SITE: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Reading the head of a request: the first one from the start, each further one from its first byte.
-    ReadingHead,
-    /// Building or writing a response, for so long at most.
-    Responding(Duration),
-    /// Waiting for the next request.
-    Idle,
-}
-
-/// What a connection does.
-#[derive(Debug)]
-pub(super) struct Activity {
-    pub phase: Phase,
-    pub since: Instant,
-    /// Since when the client reads too little, and how many bytes it has read since.
-    pub stalled: Option<(Instant, usize)>,
-    /// The memory that the response takes until it is written; `None` while it is built.
-    pub unsent: Option<usize>,
-    /// Of a download, how much was written since when.
-    pub window: Option<(Instant, usize)>,
-    pub is_download: bool,
-    /// Since when the client sends no more, while it may still read.
-    pub half_closed: Option<Instant>,
-    /// Why it is being closed: it counts no longer.
-    pub closing: Option<&'static str>,
-}
-
-impl Activity {
-    fn new(now: Instant) -> Self {
-        Activity {
-            phase: Phase::ReadingHead,
-            since: now,
-            stalled: None,
-            unsent: None,
-            window: None,
-            is_download: false,
-            half_closed: None,
-            closing: None,
-        }
-    }
-
-    fn is_responding(&self) -> bool {
-        matches!(self.phase, Phase::Responding(_))
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Connection {
     pub activity: Mutex<Activity>,
@@ -87,36 +42,11 @@ pub(super) struct Connection {
     pub changed: Notify,
 }
 
-/// Why a connection is refused: whether the `client` or the `server` has reached its limit, and the limit.
-type Full = (&'static str, usize);
-
-/// What is scarce, and so is taken from the network that has the most of it.
+/// Who has reached the limit of connections, so that another one is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scarce {
-    /// Those that are idle or read a head can be closed.
-    Connections,
-    /// Those whose response is being written can be closed.
-    Requests,
-    /// The same.
-    Memory,
-}
-
-impl Scarce {
-    fn of(self, activity: &Activity) -> usize {
-        match self {
-            Scarce::Connections => 1,
-            Scarce::Requests => activity.is_responding().into(),
-            Scarce::Memory => activity.unsent.unwrap_or(0),
-        }
-    }
-
-    fn may_close(self, activity: &Activity) -> bool {
-        match self {
-            Scarce::Connections => !activity.is_responding(),
-            Scarce::Requests => activity.unsent.is_some(),
-            Scarce::Memory => activity.unsent.is_some_and(|bytes| bytes > 0),
-        }
-    }
+pub(super) enum Full {
+    Client,
+    Server,
 }
 
 #[derive(Debug, Default)]
@@ -125,8 +55,20 @@ struct Open {
     all: BTreeMap<u64, (IpAddr, Arc<Connection>)>,
 }
 
-/// A connection that may be closed: how long it does what it does, its number and its network.
-type Candidate = (Instant, u64);
+/// A connection that may be closed; the one that waits longest is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    since: Instant,
+    number: u64,
+}
+
+/// A client network, or all networks of a site, as one that shares what is scarce.
+#[derive(Debug, Default)]
+struct Party {
+    has: usize,
+    /// The one of its connections that is closed first, if one may be.
+    candidate: Option<Candidate>,
+}
 
 impl Open {
     /// Each connection that is not being closed, with its network and its activity.
@@ -157,7 +99,6 @@ impl Open {
         what: Scarce,
         (newcomer, more): (IpAddr, usize),
         only_own: bool,
-        reason: &'static str,
     ) -> Option<IpAddr> {
         let mut sites: HashMap<IpAddr, HashSet<IpAddr>> = HashMap::new();
         sites.entry(prefix(newcomer, 48)).or_default().insert(newcomer);
@@ -170,29 +111,25 @@ impl Open {
             if is_many { site } else { network }
         };
         let own = party(newcomer);
-        // What each party has, and which of its connections may be closed first.
-        let mut parties: HashMap<IpAddr, (usize, Option<Candidate>)> = HashMap::new();
-        parties.insert(own, (more, None));
+        let mut parties = HashMap::from([(own, Party { has: more, candidate: None })]);
         self.each(|number, network, activity| {
-            let (has, oldest) = parties.entry(party(network)).or_default();
+            let Party { has, candidate } = parties.entry(party(network)).or_default();
             *has = has.saturating_add(what.of(activity));
-            let candidate = (activity.since, number);
-            if what.may_close(activity) && oldest.is_none_or(|oldest| candidate < oldest) {
-                *oldest = Some(candidate);
+            let this = Candidate { since: activity.since, number };
+            if what.may_close(activity) && candidate.is_none_or(|oldest| this < oldest) {
+                *candidate = Some(this);
             }
         });
-        let least = parties.get(&own).map_or(0, |(has, _)| *has);
-        let candidates = parties.into_iter().filter_map(|(party, (has, oldest))| {
-            let may_give = party == own || (!only_own && has >= least);
-            oldest.filter(|_| may_give).map(|oldest| (has, party == own, oldest))
+        let least = parties.get(&own).map_or(0, |party| party.has);
+        let may_give = |name, party: &Party| name == own || (!only_own && party.has >= least);
+        let candidates = parties.iter().filter(|(name, party)| may_give(**name, party));
+        // The party that has the most; of equal ones the newcomer's, and then the one that waits longest.
+        let order = candidates.filter_map(|(name, party)| {
+            Some((party.has, *name == own, std::cmp::Reverse(party.candidate?)))
         });
-        // Of equal parties the one that waits longest.
-        let order = |(has, is_own, oldest): &(usize, bool, Candidate)| {
-            (*has, *is_own, std::cmp::Reverse(*oldest))
-        };
-        let (.., (_, number)) = candidates.max_by_key(order)?;
+        let (.., std::cmp::Reverse(Candidate { number, .. })) = order.max()?;
         let (network, connection) = self.all.get(&number)?;
-        locked(&connection.activity).closing = Some(reason);
+        locked(&connection.activity).closing = Some(CloseReason::Displaced(what));
         connection.changed.notify_waiters();
         Some(*network)
     }
@@ -217,19 +154,16 @@ impl Connections {
         let mut open = locked(&self.open);
         let (all, own) = open.count(Scarce::Connections, network);
         let full = if own >= limits.connections_per_client {
-            Some(("client", limits.connections_per_client))
+            Some(Full::Client)
         } else {
-            (all >= limits.connections).then_some(("server", limits.connections))
+            (all >= limits.connections).then_some(Full::Server)
         };
         let displaced = match full {
             None => None,
-            Some((scope, limit)) => {
-                let newcomer = (network, 1);
-                let reason = "made room for another connection";
-                let closed = open
-                    .displace(Scarce::Connections, newcomer, scope == "client", reason)
-                    .ok_or((scope, limit))?;
-                Some(closed)
+            Some(full) => {
+                let only_own = full == Full::Client;
+                let closed = open.displace(Scarce::Connections, (network, 1), only_own);
+                Some(closed.ok_or(full)?)
             }
         };
         let connection =
@@ -272,8 +206,7 @@ impl Slot {
         if open.count(Scarce::Requests, self.network).0 <= limits.concurrent_requests {
             return Ok(None);
         }
-        let reason = "made room for another request";
-        open.displace(Scarce::Requests, (self.network, 0), false, reason).map(Some).ok_or(())
+        open.displace(Scarce::Requests, (self.network, 0), false).map(Some).ok_or(())
     }
 
     /// Counts the memory of a response that is going to be written. Responses of those who have the most of it are
@@ -284,9 +217,7 @@ impl Slot {
         // This connection has none yet, so it is not among those that are closed.
         while open.count(Scarce::Memory, self.network).0.saturating_add(bytes) > limits.unsent_bytes
         {
-            let reason = "made room for another response";
-            let closed = open.displace(Scarce::Memory, (self.network, bytes), false, reason);
-            match closed {
+            match open.displace(Scarce::Memory, (self.network, bytes), false) {
                 Some(network) => displaced.push(network),
                 None => break,
             }
@@ -304,7 +235,10 @@ impl Drop for Slot {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::activity::Phase;
 
     /// The open connections of a test, each idle since the second of its number.
     struct Site {
@@ -365,7 +299,7 @@ mod tests {
         for number in 2..=4 {
             site.respond(number, None);
         }
-        assert_eq!(site.open("192.0.2.2"), Err(("client", 3)));
+        assert_eq!(site.open("192.0.2.2"), Err(Full::Client));
         assert_eq!(site.open("192.0.2.1"), Ok(None));
     }
 
@@ -377,7 +311,7 @@ mod tests {
             site.open("192.0.2.1").unwrap();
             site.respond(number, None);
         }
-        assert_eq!(site.open("192.0.2.2"), Err(("server", 2)));
+        assert_eq!(site.open("192.0.2.2"), Err(Full::Server));
     }
 
     /// An IPv6 /62 has four /64, and a /48 has 65,536.

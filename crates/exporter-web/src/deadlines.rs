@@ -15,8 +15,10 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connections::{Activity, Phase, Slot};
-use super::limits::{Limits, locked};
+use super::activity::{Activity, CloseReason, Phase, Progress};
+use super::connections::Slot;
+use super::limits::Limits;
+use super::locked::locked;
 
 #[derive(Debug)]
 pub(super) struct Deadlines {
@@ -74,20 +76,19 @@ impl Deadlines {
 
     fn on_written(&self, bytes: usize, now: Instant) {
         let mut activity = self.activity();
-        if let Some((_, read)) = &mut activity.stalled {
-            *read = read.saturating_add(bytes);
-            if *read >= self.limits.write_stall_bytes {
+        if let Some(read) = &mut activity.stalled {
+            read.add(bytes);
+            if read.bytes >= self.limits.write_stall_bytes {
                 activity.stalled = None;
             }
         }
         if activity.is_download {
-            let (_, written) = activity.window.get_or_insert((now, 0));
-            *written = written.saturating_add(bytes);
+            activity.window.get_or_insert(Progress::new(now)).add(bytes);
         }
     }
 
     fn on_write_blocked(&self, now: Instant) {
-        self.activity().stalled.get_or_insert((now, 0));
+        self.activity().stalled.get_or_insert(Progress::new(now));
     }
 
     fn on_flushed(&self) {
@@ -110,47 +111,51 @@ impl Deadlines {
         self.activity().is_download = true;
     }
 
-    fn overdue(&self, now: Instant) -> Option<&'static str> {
+    fn overdue(&self, now: Instant) -> Option<CloseReason> {
         let limits = &self.limits;
         let (phase, since) = {
             let mut activity = self.activity();
             if activity.closing.is_some() {
                 return activity.closing;
             }
-            let is_stalled = |(since, _)| now.duration_since(since) > limits.write_stall_timeout;
-            if activity.stalled.is_some_and(is_stalled) {
-                return Some("write stalled");
+            let is_over = |since, timeout| now.duration_since(since) > timeout;
+            if activity.stalled.is_some_and(|read| is_over(read.since, limits.write_stall_timeout))
+            {
+                return Some(CloseReason::WriteStalled);
             }
             // Once something is sent, a client that has left resets the connection.
-            let has_left = |since| now.duration_since(since) > limits.half_closed_timeout;
+            let has_left = |since| is_over(since, limits.half_closed_timeout);
             if activity.unsent.is_none()
                 && activity.half_closed.is_some_and(has_left)
                 && matches!(activity.phase, Phase::Responding(_))
             {
-                return Some("client left");
+                return Some(CloseReason::ClientLeft);
             }
-            if let Some((since, written)) = activity.window {
-                let took = now.duration_since(since);
-                if took >= limits.download_window {
-                    if (written as f64) < limits.download_rate as f64 * took.as_secs_f64() {
-                        return Some("download too slow");
+            if let Some(written) = activity.window {
+                let elapsed = now.duration_since(written.since);
+                if elapsed >= limits.download_window {
+                    let min_bytes = limits.download_rate as f64 * elapsed.as_secs_f64();
+                    if (written.bytes as f64) < min_bytes {
+                        return Some(CloseReason::DownloadTooSlow);
                     }
-                    activity.window = Some((now, 0));
+                    activity.window = Some(Progress::new(now));
                 }
             }
             (activity.phase, activity.since)
         };
         let (timeout, reason) = match phase {
-            Phase::ReadingHead => (limits.header_timeout, "request timeout"),
-            Phase::Responding(timeout) => (timeout, "response timeout"),
-            Phase::Idle if self.slot.is_crowded(limits) => (limits.header_timeout, "idle timeout"),
-            Phase::Idle => (limits.idle_timeout, "idle timeout"),
+            Phase::ReadingHead => (limits.header_timeout, CloseReason::RequestTimeout),
+            Phase::Responding(timeout) => (timeout, CloseReason::ResponseTimeout),
+            Phase::Idle if self.slot.is_crowded(limits) => {
+                (limits.header_timeout, CloseReason::IdleTimeout)
+            }
+            Phase::Idle => (limits.idle_timeout, CloseReason::IdleTimeout),
         };
         (now.duration_since(since) > timeout).then_some(reason)
     }
 
     /// Waits until the connection has to be closed, and returns why.
-    pub async fn expired(&self) -> &'static str {
+    pub async fn expired(&self) -> CloseReason {
         loop {
             let changed = self.slot.connection.changed.notified();
             if let Some(reason) = self.overdue(Instant::now()) {
@@ -162,11 +167,6 @@ impl Deadlines {
             }
         }
     }
-}
-
-/// Whether a connection was closed for this reason because its client was slow.
-pub(super) fn is_slow_client(reason: &str) -> bool {
-    ["write stalled", "download too slow", "response timeout", "request timeout"].contains(&reason)
 }
 
 /// A response that is made or written, until this is dropped.
@@ -331,22 +331,22 @@ mod tests {
         let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
         let deadlines = deadlines(began, limits);
         let overdue = |seconds| deadlines.overdue(at(seconds));
-        assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("request timeout")]);
+        assert_eq!([overdue(9.0), overdue(11.0)], [None, Some(CloseReason::RequestTimeout)]);
         let response = deadlines.begin_response(at(5.0), limits.response_timeout);
-        assert_eq!([overdue(304.0), overdue(306.0)], [None, Some("response timeout")]);
+        assert_eq!([overdue(304.0), overdue(306.0)], [None, Some(CloseReason::ResponseTimeout)]);
         // A stall ends only once enough was read.
         deadlines.on_write_blocked(at(10.0));
         deadlines.on_written(100, at(12.0));
         deadlines.on_write_blocked(at(39.0));
-        assert_eq!([overdue(39.0), overdue(41.0)], [None, Some("write stalled")]);
+        assert_eq!([overdue(39.0), overdue(41.0)], [None, Some(CloseReason::WriteStalled)]);
         deadlines.on_written(limits.write_stall_bytes, at(41.0));
         assert_eq!(overdue(41.0), None);
         // The end of a response is taken from the clock: a moment after `began`.
         drop(response);
-        assert_eq!([overdue(299.0), overdue(302.0)], [None, Some("idle timeout")]);
+        assert_eq!([overdue(299.0), overdue(302.0)], [None, Some(CloseReason::IdleTimeout)]);
         deadlines.on_read(at(60.0));
         deadlines.on_read(at(69.0));
-        assert_eq!([overdue(69.0), overdue(71.0)], [None, Some("request timeout")]);
+        assert_eq!([overdue(69.0), overdue(71.0)], [None, Some(CloseReason::RequestTimeout)]);
         // A download may take as long as it does, if it has its rate.
         let _download = deadlines.begin_response(at(70.0), Duration::MAX);
         assert_eq!(overdue(1e6), None);
@@ -363,7 +363,7 @@ mod tests {
         assert!(deadlines.on_end(Waker::noop()));
         assert_eq!(
             [deadlines.overdue(after(8)), deadlines.overdue(after(12))],
-            [None, Some("client left")]
+            [None, Some(CloseReason::ClientLeft)]
         );
         // What is being sent may take longer.
         deadlines.slot.hold_memory(1, &limits);
@@ -393,7 +393,7 @@ mod tests {
             deadlines.on_written(8_000, at(second));
             assert_eq!(deadlines.overdue(at(second)), None);
         }
-        assert_eq!(deadlines.overdue(at(1_080)), Some("download too slow"));
+        assert_eq!(deadlines.overdue(at(1_080)), Some(CloseReason::DownloadTooSlow));
         // A page may be read as slowly as that.
         drop(response);
         let _page = deadlines.begin_response(at(2_000), limits.response_timeout);

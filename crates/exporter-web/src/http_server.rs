@@ -3,15 +3,14 @@
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, Request, header};
+use axum::response::Response;
 use axum::{BoxError, Router};
-use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -24,16 +23,14 @@ use tokio_rustls::TlsAcceptor;
 use tracing::Instrument;
 
 use super::connections::{Connections, Slot};
-use super::deadlines::{self, DeadlineBody, DeadlineStream, Deadlines};
-use super::error_response::unavailable;
+use super::deadlines::{DeadlineBody, DeadlineStream, Deadlines};
 use super::limits::Limits;
 use super::metrics::WebMetrics;
 use super::refusals::{LogThrottle, Refusal, Refusals};
 use super::request_class::RequestClass;
+use super::request_limits::RequestLimits;
 use super::security::Security;
 use super::tls;
-use super::turns::{TurnLimits, Turns};
-use super::work::{Applicant, Pass, Permit};
 
 /// How long to wait after a failed accept: without free file descriptors it would fail again at once.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
@@ -46,11 +43,6 @@ const LOG_ACCEPT_EVERY: Duration = Duration::from_secs(60);
 const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
 /// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
-
-/// How much memory a response takes until it is written, if that is not the size of its body: an extension of the
-/// response.
-#[derive(Clone, Copy, Debug)]
-pub struct Held(pub usize);
 
 type Classify = Box<dyn Fn(&str) -> RequestClass + Send + Sync>;
 
@@ -65,10 +57,7 @@ struct Shared {
     security: Arc<Security>,
     router: TowerToHyperService<Router>,
     connections: Arc<Connections>,
-    pages: Arc<Turns>,
-    api: Arc<Turns>,
-    /// For responses that are usually ready.
-    late: Arc<Turns>,
+    requests: RequestLimits,
     refusals: Arc<Refusals>,
     metrics: WebMetrics,
     log: LogThrottle,
@@ -91,18 +80,12 @@ impl Server {
         metrics: WebMetrics,
         classify: impl Fn(&str) -> RequestClass + Send + Sync + 'static,
     ) -> Self {
-        let turns = |permits| {
-            let Limits { waiting_per_client, waiting, .. } = limits;
-            Turns::new(TurnLimits { permits, waiting_per_client, waiting })
-        };
         let shared = Arc::new(Shared {
-            refusals: security.refusals(),
-            security,
             router: TowerToHyperService::new(router),
             connections: Arc::default(),
-            pages: turns(limits.concurrent_builds),
-            api: turns(limits.concurrent_builds),
-            late: turns(limits.concurrent_late_builds),
+            requests: RequestLimits::new(limits, security.refusals()),
+            refusals: security.refusals(),
+            security,
             metrics,
             log: LogThrottle::default(),
             classify: Box::new(classify),
@@ -212,10 +195,10 @@ impl Shared {
                 tracing::debug!(%peer, %error, "connection failed");
             },
             reason = deadlines.expired() => {
-                if deadlines::is_slow_client(reason) {
+                if reason.is_slow_client() {
                     self.refusals.record(Refusal::SlowClient, peer.ip());
                 }
-                tracing::debug!(%peer, reason, "connection closed");
+                tracing::debug!(%peer, reason = reason.label(), "connection closed");
             }
         }
     }
@@ -232,23 +215,19 @@ impl Shared {
         let service = service_fn(|request: Request<Incoming>| {
             let shared = Arc::clone(self);
             let class = (shared.classify)(request.uri().path());
-            let timeout = match class {
-                RequestClass::Download => Duration::MAX,
-                _ => limits.response_timeout,
-            };
             let began = Instant::now();
-            let responding = deadlines.begin_response(began, timeout);
+            let responding = shared.requests.begin(class, deadlines, began);
             let deadlines = Arc::clone(deadlines);
             // At level error, since a span is only there where its level is logged.
             let span = tracing::error_span!("request", class = class.label());
             let respond = async move {
-                let mut response = shared.respond(request, class, peer, &deadlines).await;
+                let mut response = shared.respond(request, class, peer.ip(), &deadlines).await;
                 shared.metrics.count(class, response.status(), began.elapsed());
                 response
                     .headers_mut()
                     .entry(header::X_CONTENT_TYPE_OPTIONS)
                     .or_insert(HeaderValue::from_static("nosniff"));
-                shared.hold(&response, class, &deadlines);
+                shared.requests.hold(&response, class, &deadlines);
                 Ok::<_, Infallible>(response.map(|body| DeadlineBody::new(body, responding)))
             };
             respond.instrument(span)
@@ -276,72 +255,21 @@ impl Shared {
         &self,
         request: Request<Incoming>,
         class: RequestClass,
-        peer: SocketAddr,
+        peer: IpAddr,
         deadlines: &Arc<Deadlines>,
     ) -> Response {
-        let limits = &self.limits;
-        if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
-            // The next bytes of this connection would be that body.
-            let close = [(header::CONNECTION, "close")];
-            let refused = (StatusCode::PAYLOAD_TOO_LARGE, close, "a request body is not allowed\n");
-            return refused.into_response();
-        }
-        match deadlines.slot.admit_request(limits) {
-            Ok(None) => {}
-            Ok(Some(network)) => self.refusals.record(Refusal::ResponseDisplaced, network),
-            Err(()) => return self.refuse(peer, "too many concurrent requests: try again"),
+        if let Some(refusal) = self.requests.refusal(&request, peer, deadlines) {
+            return refusal;
         }
         let left = deadlines.half_closed();
-        let answered =
-            self.security.answer(request, peer.ip(), left, async |request: Request<_>| {
-                let applicant = Applicant {
-                    peer: peer.ip(),
-                    deadlines: Arc::clone(deadlines),
-                    wait: limits.build_wait,
-                };
-                let turns = match class {
-                    RequestClass::Ready => None,
-                    RequestClass::Page => Some(&self.pages),
-                    RequestClass::Api | RequestClass::Download => Some(&self.api),
-                };
-                let permit = match turns {
-                    None => Permit::default(),
-                    Some(turns) => match applicant.acquire(turns).await {
-                        Some(permit) => permit,
-                        None => return self.refuse(peer, "too many requests wait: try again"),
-                    },
-                };
-                let pass = Pass { permit, applicant, late: Arc::clone(&self.late) };
-                let Ok(response) = pass.scope(self.router.call(request.map(Body::new))).await;
+        let answered = self.security.answer(request, peer, left, async |request: Request<_>| {
+            let handler = async {
+                let Ok(response) = self.router.call(request.map(Body::new)).await;
                 response
-            });
-        let timeout = match class {
-            RequestClass::Download => limits.download_handler_timeout,
-            _ => limits.handler_timeout,
-        };
-        tokio::time::timeout(timeout, answered).await.unwrap_or_else(|_| {
-            self.refusals.record(Refusal::ResponseTimeout, peer.ip());
-            unavailable("the request timed out: try again")
-        })
-    }
-
-    fn refuse(&self, peer: SocketAddr, problem: &str) -> Response {
-        self.refusals.record(Refusal::RequestLimit, peer.ip());
-        unavailable(problem)
-    }
-
-    /// Counts what a response occupies from now on.
-    fn hold(&self, response: &Response, class: RequestClass, deadlines: &Deadlines) {
-        if class == RequestClass::Download {
-            deadlines.begin_download();
-        }
-        let bytes = match response.extensions().get() {
-            Some(Held(bytes)) => *bytes,
-            None => usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX),
-        };
-        for network in deadlines.slot.hold_memory(bytes, &self.limits) {
-            self.refusals.record(Refusal::ResponseDisplaced, network);
-        }
+            };
+            self.requests.with_permit(class, peer, deadlines, handler).await
+        });
+        self.requests.in_time(class, peer, answered).await
     }
 
     /// Logs that a client failed before its first request; rate-limited.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, mpsc};
 
 use tokio::sync::oneshot;
 
-use super::limits::locked;
+use super::locked::locked;
 
 type Job = Box<dyn FnOnce() + Send>;
 

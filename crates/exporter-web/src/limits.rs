@@ -1,12 +1,13 @@
-//! The limits of clients.
+//! The limits of clients: the numbers, with their reasons.
+//!
+//! `connections` enforces those of connections and memory, `request_limits` those of requests, `deadlines` the timeouts.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Declares the limits, each with its default.
 macro_rules! limits {
     ($($(#[$about:meta])* $name:ident: $type:ty = $default:expr,)+) => {
-        /// The limits of a server. They are no settings, because every usual set-up stays far below them.
+        /// The limits of a server. There are no settings for them: every usual set-up stays far below.
         #[derive(Clone, Copy, Debug)]
         pub struct Limits { $($(#[$about])* pub $name: $type,)+ }
 
@@ -76,9 +77,4 @@ limits! {
     body_bytes: u64 = 16 << 10,
     /// How often the deadlines of a connection are checked.
     check_interval: Duration = Duration::from_secs(1),
-}
-
-/// The content of a mutex; no thread leaves it half changed when it panics.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

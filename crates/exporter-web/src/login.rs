@@ -6,115 +6,21 @@
 //! regardless of their request rates. So a client that guesses passwords continuously delays the first login of
 //! another client by two checks at most: the running one and its next one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::http::HeaderValue;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bcrypt::HashParts;
 use ring::error::Unspecified;
 use ring::rand::SystemRandom;
 use ring::{digest, hmac};
 
 use super::lane::Lane;
-use super::limits::locked;
+use super::locked::locked;
 use super::turns::{TurnLimits, Turns};
-use super::web_config::{Problems, at};
-
-/// The recommended cost: that of `htpasswd -nBC 10`, and the one with which the exporter toolkit checks the
-/// password of an unknown user.
-const USUAL_COST: u32 = 10;
-/// The highest cost that is checked together with usual ones: about a second. Each further step doubles it.
-const HIGHEST_QUICK: u32 = 14;
-/// How long a check with [`USUAL_COST`] takes, in seconds: 50 to 70 ms on processors of 2015 to 2024.
-const USUAL_SECONDS: f64 = 0.06;
-
-/// `basic_auth_users`: names, and bcrypt hashes of passwords.
-pub(super) type UsersSection = BTreeMap<String, String>;
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Hash {
-    text: String,
-    cost: u32,
-}
-
-impl Hash {
-    /// Whether the check takes so long that others must not wait for it.
-    fn is_slow(&self) -> bool {
-        self.cost > HIGHEST_QUICK
-    }
-}
-
-/// The users that may log in.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Users {
-    hashes: BTreeMap<String, Hash>,
-    /// What an unknown user's password is checked against.
-    decoy: Hash,
-}
-
-impl Users {
-    /// Number of users; without users no login is needed.
-    pub fn count(&self) -> usize {
-        self.hashes.len()
-    }
-
-    /// What a user's password is checked against, and whether the user exists. For an unknown user it is a hash
-    /// that no password matches, with the highest cost of the file but at most `USUAL_COST`: the time does not
-    /// reveal whether a name exists as long as all costs are the same and at most that. A higher one would let
-    /// any client keep the processor busy without knowing a name.
-    fn expected(&self, user: &str) -> (&Hash, bool) {
-        let found = self.hashes.get(user);
-        (found.unwrap_or(&self.decoy), found.is_some())
-    }
-}
-
-pub(super) fn validate(section: UsersSection, found: &mut Problems<'_>) -> Users {
-    let document = found.document;
-    let mut hashes = BTreeMap::new();
-    for (user, hash) in section {
-        let key = format!("basic_auth_users.{user}");
-        // The hash is a secret, too: it is in no message.
-        let cost = match hash.parse::<HashParts>() {
-            Ok(parts) if (4..=31).contains(&parts.get_cost()) => Ok(parts.get_cost()),
-            Ok(_) => Err("the cost of the bcrypt hash is not between 4 and 31"),
-            Err(_) => Err("is not a bcrypt hash"),
-        };
-        let cost = cost.map_err(|problem| {
-            at(document, &key, format!("{problem}; create one with `htpasswd -nBC 10 NAME`"))
-        });
-        let Some(cost) = found.keep(cost) else { continue };
-        if cost > HIGHEST_QUICK {
-            let problem = format!(
-                "bcrypt cost {cost}: each new login and each wrong password takes about {} of CPU time; \
-                 create a hash with a lower cost: `htpasswd -nBC 10 NAME`",
-                check_time(cost)
-            );
-            found.warnings.push(at(document, &key, problem));
-        }
-        if user.contains(':') {
-            // In a login the name ends at the first colon (RFC 7617, 2).
-            let problem = "a user with a colon in its name cannot log in";
-            found.warnings.push(at(document, &key, problem));
-        }
-        hashes.insert(user, Hash { text: hash, cost });
-    }
-    let cost = hashes.values().map(|hash| hash.cost).max().unwrap_or(USUAL_COST).min(USUAL_COST);
-    let decoy = Hash { text: format!("$2b${cost:02}${}", ".".repeat(53)), cost };
-    Users { hashes, decoy }
-}
-
-/// Roughly how long a check takes: each step of the cost doubles it.
-fn check_time(cost: u32) -> String {
-    let seconds = USUAL_SECONDS * f64::from(cost.saturating_sub(USUAL_COST)).exp2();
-    match seconds {
-        _ if seconds < 90.0 => format!("{seconds:.0} s"),
-        _ if seconds < 5_400.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.0} h", seconds / 3_600.0),
-    }
-}
+use super::users::Users;
 
 /// How many wrong passwords are cached, and how many right ones. Each takes some 100 bytes, and a user has
 /// one password. They are apart, so that guesses do not displace right ones.
@@ -277,6 +183,7 @@ mod tests {
     use std::future::pending;
 
     use super::*;
+    use crate::users::Hash;
 
     fn tag(number: u64) -> Tag {
         let mut tag = Tag::default();
@@ -319,17 +226,14 @@ mod tests {
         assert_eq!(credentials(&HeaderValue::from_bytes(b"Basic \xff").unwrap()), None);
     }
 
-    fn config(text: &str) -> crate::web_config::WebConfig {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("web.yml");
-        std::fs::write(&file, text).unwrap();
-        crate::web_config::WebConfig::load(&file).1.unwrap()
+    fn users<const N: usize>(hashes: [(&str, String); N]) -> Users {
+        Users::new(hashes.map(|(user, hash)| (user.to_owned(), Hash::parse(hash).unwrap())).into())
     }
 
     #[tokio::test]
     async fn cached_result_needs_no_check() {
         let hash = |password| bcrypt::hash(password, 4).unwrap();
-        let before = config(&format!("basic_auth_users:\n  a: {}\n", hash("b"))).users;
+        let before = users([("a", hash("b"))]);
         let logins = Arc::new(Logins::new().unwrap());
         let header = |pair: &str| {
             HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).unwrap()
@@ -351,7 +255,7 @@ mod tests {
         let limit = std::time::Duration::from_millis(50);
         assert!(tokio::time::timeout(limit, check(&before, &another)).await.is_err());
         // With a new hash the same password is checked again.
-        let after = config(&format!("basic_auth_users:\n  a: {}\n", hash("e"))).users;
+        let after = users([("a", hash("e"))]);
         assert!(tokio::time::timeout(limit, check(&after, &right)).await.is_err());
         assert_eq!(logins.check(&Users::default(), None, peer, pending()).await, Login::Accepted);
     }
@@ -359,12 +263,8 @@ mod tests {
     #[tokio::test]
     async fn slow_check_does_not_delay_usual_hashes() {
         // A check of the second one would take 15 s; its lock is held instead.
-        let text = format!(
-            "basic_auth_users:\n  a: {}\n  slow: $2b$18${}\n",
-            bcrypt::hash("b", 4).unwrap(),
-            ".".repeat(53)
-        );
-        let users = config(&text).users;
+        let slow = format!("$2b$18${}", ".".repeat(53));
+        let users = users([("a", bcrypt::hash("b", 4).unwrap()), ("slow", slow)]);
         let logins = Arc::new(Logins::new().unwrap());
         let check = async |pair: &str, last| {
             let header = format!("Basic {}", BASE64_STANDARD.encode(pair));
@@ -377,48 +277,5 @@ mod tests {
         assert_eq!(check("a:b", 1).await, Login::Accepted);
         assert_eq!(check("a:x", 2).await, Login::Rejected);
         assert_eq!(check("nobody:x", 2).await, Login::Rejected);
-    }
-
-    fn users_of_costs(costs: &[u32]) -> (Users, Vec<String>) {
-        let hash = |cost| format!("$2b${cost:02}${}", ".".repeat(53));
-        let lines: Vec<_> =
-            costs.iter().map(|cost| format!("  user-{cost}: {}\n", hash(cost))).collect();
-        let config = config(&format!("basic_auth_users:\n{}", lines.concat()));
-        (config.users, config.warnings)
-    }
-
-    #[test]
-    fn unknown_user_is_checked_at_no_more_than_the_usual_cost() {
-        for (costs, cost) in
-            [(&[4][..], 4), (&[4, 10], 10), (&[10, 18], 10), (&[12], 10), (&[31], 10)]
-        {
-            let (users, _) = users_of_costs(costs);
-            let (unknown, exists) = users.expected("nobody");
-            let parts = unknown.text.parse::<HashParts>().unwrap();
-            assert_eq!((parts.get_cost(), exists, unknown.is_slow()), (cost, false, false));
-        }
-    }
-
-    #[test]
-    fn high_cost_is_a_warning_with_the_check_time() {
-        let (users, warnings) = users_of_costs(&[10, 14, 15, 18, 21, 31]);
-        let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).0.is_slow());
-        assert_eq!(slow, [false, false, true, true]);
-        let expected = [
-            (15, "about 2 s of CPU time"),
-            (18, "about 15 s of CPU time"),
-            (21, "about 2 min of CPU time"),
-            (31, "about 35 h of CPU time"),
-        ];
-        assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
-        for (warning, (cost, time)) in warnings.iter().zip(expected) {
-            assert!(warning.contains(&format!("bcrypt cost {cost}: ")), "{warning}");
-            assert!(warning.contains(time), "{warning}");
-        }
-        assert!(
-            warnings[0].starts_with("line 4, column 12: basic_auth_users.user-15: "),
-            "{}",
-            warnings[0]
-        );
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::limits::locked;
+use super::locked::locked;
 
 /// Minimum interval of the log lines about each kind of refusal.
 const LOG_EVERY: Duration = Duration::from_secs(60);
@@ -91,7 +91,13 @@ impl Refusals {
 /// suppressed since.
 #[derive(Debug, Default)]
 pub(super) struct LogThrottle {
-    kinds: Mutex<HashMap<&'static str, (Instant, u64)>>,
+    kinds: Mutex<HashMap<&'static str, LastLine>>,
+}
+
+#[derive(Debug)]
+struct LastLine {
+    logged: Instant,
+    suppressed: u64,
 }
 
 impl LogThrottle {
@@ -100,13 +106,13 @@ impl LogThrottle {
     pub fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
         let mut kinds = locked(&self.kinds);
         match kinds.get_mut(kind) {
-            Some((last, suppressed)) if now.saturating_duration_since(*last) < every => {
-                *suppressed = suppressed.saturating_add(1);
+            Some(last) if now.saturating_duration_since(last.logged) < every => {
+                last.suppressed = last.suppressed.saturating_add(1);
                 None
             }
-            known => {
-                let suppressed = known.map_or(0, |(_, suppressed)| *suppressed);
-                kinds.insert(kind, (now, 0));
+            last => {
+                let suppressed = last.map_or(0, |last| last.suppressed);
+                kinds.insert(kind, LastLine { logged: now, suppressed: 0 });
                 Some(suppressed)
             }
         }

@@ -5,12 +5,13 @@
 pub enum RequestClass {
     /// The response is ready, or nearly so.
     Ready,
-    /// The response is a page or a list that is built for the request; at most [`Limits::concurrent_builds`] at a time.
+    /// The response is a page or a list that is built for the request; at most
+    /// [`Limits::concurrent_builds`](crate::Limits::concurrent_builds) at a time.
     Page,
     /// The same for programs, with permits of their own: neither waits for the other.
     Api,
-    /// As `Api`, with a response of the size of a file: it may take longer to begin, and has a minimum rate in place of a
-    /// read deadline.
+    /// As `Api`, with a response of the size of a file: it may take longer to begin, and has a minimum rate in place
+    /// of a read deadline.
     Download,
 }
 

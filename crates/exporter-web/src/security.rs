@@ -7,22 +7,23 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
-use site_config::ConfigError;
 use tokio::signal::unix::Signal;
+use yaml_config::ConfigError;
 
 use super::allowed_hosts::AllowedHosts;
 use super::error_response::{error_response, unavailable};
 use super::lane::Lane;
-use super::limits::locked;
+use super::locked::locked;
 use super::login::{Login, Logins};
 use super::refusals::{Refusal, Refusals};
-use super::web_config::{self, Rate, Sources, WebConfig};
+use super::reload_status::ReloadStatus;
+use super::web_config::{self, Sources, WebConfig};
 
 /// How often the files are checked for changes: a few calls of stat.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,14 +31,21 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Access to the server, as the web config file currently sets it.
 #[derive(Debug)]
 pub struct Security {
-    /// The file, if there is one, and what was read of it.
-    file: Option<(PathBuf, Mutex<Sources>, Arc<ReloadStatus>)>,
+    file: Option<WatchedFile>,
     config: ArcSwap<WebConfig>,
     logins: Arc<Logins>,
     refusals: Arc<Refusals>,
     allowed_hosts: Option<AllowedHosts>,
     /// Reads the files: a disk may not respond, and the pool of threads may be busy with responses.
     reader: Lane,
+}
+
+/// The web config file, and what was read for it.
+#[derive(Debug)]
+struct WatchedFile {
+    path: PathBuf,
+    sources: Mutex<Sources>,
+    status: Arc<ReloadStatus>,
 }
 
 impl Security {
@@ -47,28 +55,26 @@ impl Security {
             let path = file.unwrap_or(Path::new("none"));
             web_config::error(path, ["the operating system provides no random numbers"])
         })?;
-        let (refusals, reader) = (Arc::default(), Lane::new("web-config"));
-        let Some(path) = file else {
-            let config = ArcSwap::default();
-            return Ok(Security {
-                file: None,
-                config,
-                logins,
-                refusals,
-                allowed_hosts: None,
-                reader,
-            });
+        let mut security = Security {
+            file: None,
+            config: ArcSwap::default(),
+            logins,
+            refusals: Arc::default(),
+            allowed_hosts: None,
+            reader: Lane::new("web-config"),
         };
+        let Some(path) = file else { return Ok(security) };
         let (sources, config) = WebConfig::load(path);
         let config = config?;
         config.log_warnings(path);
         let (tls, users) = (config.tls.is_some(), config.users.count());
         tracing::info!(file = %path.display(), tls, users, "web config loaded");
+        security.config.store(Arc::new(config));
         let status = ReloadStatus::default();
         status.record(true);
-        let file = Some((path.to_owned(), sources.into(), status.into()));
-        let config = ArcSwap::from_pointee(config);
-        Ok(Security { file, config, logins, refusals, allowed_hosts: None, reader })
+        let (path, sources, status) = (path.to_owned(), sources.into(), status.into());
+        security.file = Some(WatchedFile { path, sources, status });
+        Ok(security)
     }
 
     /// Answers only requests for these hosts.
@@ -79,8 +85,8 @@ impl Security {
 
     /// The paths of the file and of those that it names.
     pub fn files(&self) -> Vec<PathBuf> {
-        let Some((_, sources, _)) = &self.file else { return Vec::new() };
-        locked(sources).paths().map(Path::to_owned).collect()
+        let Some(file) = &self.file else { return Vec::new() };
+        locked(&file.sources).paths().map(Path::to_owned).collect()
     }
 
     /// TLS for the next connection.
@@ -116,12 +122,12 @@ impl Security {
 
     /// The result of the latest read of the file, if there is one.
     pub fn reload_status(&self) -> Option<Arc<ReloadStatus>> {
-        self.file.as_ref().map(|(.., status)| Arc::clone(status))
+        self.file.as_ref().map(|file| Arc::clone(&file.status))
     }
 
     /// Reads the file again, if that is forced or a file has changed.
     fn reload(&self, forced: bool) {
-        let Some((path, sources, status)) = &self.file else { return };
+        let Some(WatchedFile { path, sources, status }) = &self.file else { return };
         let mut sources = locked(sources);
         if !forced && !sources.have_changed() {
             return;
@@ -142,10 +148,10 @@ impl Security {
             Ok((None, mut config)) => {
                 config.log_warnings(path);
                 // An empty bucket does not become full because a certificate was renewed.
-                if let (Some(limiter), Some(kept)) = (&mut config.limiter, &before.limiter)
-                    && limiter.rate == kept.rate
+                if let (Some(limiter), Some(previous)) = (&mut config.limiter, &before.limiter)
+                    && limiter.rate == previous.rate
                 {
-                    *limiter = Arc::clone(kept);
+                    *limiter = Arc::clone(previous);
                 }
                 let users = config.users.count();
                 tracing::info!(file = %path.display(), users, "web config reloaded");
@@ -217,59 +223,6 @@ impl Security {
     }
 }
 
-/// A token bucket: each request takes a token.
-#[derive(Debug)]
-pub(crate) struct RateLimiter {
-    pub(crate) rate: Rate,
-    /// The tokens that there were, and when.
-    bucket: Mutex<(f64, Instant)>,
-}
-
-impl RateLimiter {
-    pub(crate) fn new(rate: Rate, now: Instant) -> Self {
-        RateLimiter { rate, bucket: Mutex::new((rate.burst.into(), now)) }
-    }
-
-    /// Takes a token; whether there was one.
-    fn try_acquire(&self, now: Instant) -> bool {
-        let mut bucket = locked(&self.bucket);
-        let (tokens, then) = *bucket;
-        let more = now.saturating_duration_since(then).div_duration_f64(self.rate.interval);
-        let tokens = (tokens + more).min(self.rate.burst.into());
-        let acquired = tokens >= 1.0;
-        *bucket = (if acquired { tokens - 1.0 } else { tokens }, now.max(then));
-        acquired
-    }
-}
-
-/// The result of the latest read of the web config file, for a metric.
-#[derive(Debug, Default)]
-pub struct ReloadStatus {
-    /// Whether it failed, and when a read last succeeded.
-    latest: Mutex<(bool, Duration)>,
-}
-
-impl ReloadStatus {
-    /// Records a read.
-    pub fn record(&self, success: bool) {
-        let mut latest = locked(&self.latest);
-        latest.0 = !success;
-        if success {
-            latest.1 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        }
-    }
-
-    /// Whether the latest read succeeded. If not, the previous configuration is in force.
-    pub fn succeeded(&self) -> bool {
-        !locked(&self.latest).0
-    }
-
-    /// When a read last succeeded, in seconds since 1970.
-    pub fn succeeded_at(&self) -> f64 {
-        locked(&self.latest).1.as_millis() as f64 / 1e3
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,20 +245,5 @@ mod tests {
         assert_eq!(users_after(" \n\n"), (1, false), "white space");
         assert_eq!(users_after("rate_limit: {interval: 1s, burst: 3}\n"), (1, false), "cut");
         assert_eq!(users_after(&whole), (1, true));
-    }
-
-    #[test]
-    fn bucket_allows_a_burst_and_then_one_per_interval() {
-        let began = Instant::now();
-        let limiter = RateLimiter::new(Rate { interval: Duration::from_secs(1), burst: 3 }, began);
-        let at = |millis| limiter.try_acquire(began + Duration::from_millis(millis));
-        assert_eq!(
-            [0, 0, 0, 0, 999, 1_001, 1_002].map(at),
-            [true, true, true, false, false, true, false]
-        );
-        // The bucket holds no more than the burst.
-        assert_eq!([60_000, 60_000, 60_000, 60_000].map(at), [true, true, true, false]);
-        // A moment that another thread took earlier.
-        assert!(!at(59_000));
     }
 }

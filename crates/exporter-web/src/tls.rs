@@ -18,10 +18,37 @@ use x509_cert::der::{self, DateTime, Decode};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::web_config::ClientAuth;
-
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+/// The policy for client certificates, with the exporter toolkit's names, which are Go's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientAuth {
+    NoClientCert,
+    RequestClientCert,
+    RequireAnyClientCert,
+    VerifyClientCertIfGiven,
+    RequireAndVerifyClientCert,
+}
+
+impl ClientAuth {
+    /// Each with its name.
+    pub const ALL: [(&str, ClientAuth); 5] = [
+        ("NoClientCert", ClientAuth::NoClientCert),
+        ("RequestClientCert", ClientAuth::RequestClientCert),
+        ("RequireAnyClientCert", ClientAuth::RequireAnyClientCert),
+        ("VerifyClientCertIfGiven", ClientAuth::VerifyClientCertIfGiven),
+        ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerifyClientCert),
+    ];
+
+    pub fn verifies(self) -> bool {
+        matches!(self, ClientAuth::VerifyClientCertIfGiven | ClientAuth::RequireAndVerifyClientCert)
+    }
+
+    pub fn requires(self) -> bool {
+        matches!(self, ClientAuth::RequireAnyClientCert | ClientAuth::RequireAndVerifyClientCert)
+    }
 }
 
 /// A server's TLS configuration, for HTTP/1.1 alone. A client's certificate must have one of the allowed names, if

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 use super::connections::client_network;
-use super::limits::locked;
+use super::locked::locked;
 
 /// How many permits there are, and how many requests may wait for one.
 #[derive(Clone, Copy, Debug)]

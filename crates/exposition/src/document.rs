@@ -15,7 +15,7 @@ use flate2::bufread::GzDecoder;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 use http_body::{Body, Frame, SizeHint};
 
-use super::parts::Output;
+use super::output::Output;
 
 /// gzip's magic, deflate, no flags, no time, fastest, unknown system.
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];

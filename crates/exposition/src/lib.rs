@@ -3,14 +3,16 @@
 pub mod csv;
 mod document;
 mod family;
+mod output;
 mod parts;
 mod samples;
 pub mod unseen;
 
 pub use document::{Block, BlockWriter, Document, DocumentBody};
 pub use family::{Family, Labels, MetricType};
-pub use parts::{FamilyWriter, Output, Part, Parts, join};
-pub use samples::{Labelled, Samples, WriteSamples};
+pub use output::Output;
+pub use parts::{FamilyWriter, Part, Parts, join};
+pub use samples::{Labeled, Samples, WriteSamples};
 
 /// The two formats that a scraper may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +45,7 @@ fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
 
 /// The format with the highest weight in the header Accept; text where none is known.
 pub fn format(accept: Option<&str>) -> Format {
-    let mut best = (Format::Text, 0.0);
+    let (mut best, mut best_weight) = (Format::Text, 0.0);
     for (what, weight) in weighted(accept.unwrap_or_default()) {
         let mut parts = what.split(';');
         let media = parts.next().unwrap_or_default();
@@ -53,11 +55,11 @@ pub fn format(accept: Option<&str>) -> Format {
             ("text/plain" | "text/*", None | Some("0.0.4")) | ("*/*", _) => Format::Text,
             _ => continue,
         };
-        if weight > best.1 {
-            best = (format, weight);
+        if weight > best_weight {
+            (best, best_weight) = (format, weight);
         }
     }
-    best.0
+    best
 }
 
 /// Whether the header Accept-Encoding allows gzip.

@@ -5,7 +5,8 @@ use std::borrow::Borrow;
 use super::Format;
 use super::document::Block;
 use super::family::Family;
-use super::samples::{Labelled, Samples, WriteSamples};
+use super::output::Output;
+use super::samples::{Labeled, Samples, WriteSamples};
 
 /// A family with the samples of one source.
 #[derive(Clone, Debug)]
@@ -21,34 +22,6 @@ impl Part<Vec<u8>> {
     pub fn write(&self, out: &mut Vec<u8>, format: Format) {
         self.family.write_header(out, format);
         out.extend_from_slice(&self.samples);
-    }
-}
-
-/// Where samples are written to.
-pub trait Output: Default {
-    /// The samples of a family.
-    type Samples;
-
-    /// The text so far, or the end of it.
-    fn buffer(&mut self) -> &mut Vec<u8>;
-
-    /// Frees space in the buffer, at the end of a sample.
-    fn settle(&mut self) {}
-
-    /// Ends a family, and begins the next; `None` if it has no samples.
-    fn finish(&mut self) -> Option<Self::Samples>;
-}
-
-/// Plain text.
-impl Output for Vec<u8> {
-    type Samples = Vec<u8>;
-
-    fn buffer(&mut self) -> &mut Vec<u8> {
-        self
-    }
-
-    fn finish(&mut self) -> Option<Vec<u8>> {
-        Some(std::mem::take(self)).filter(|samples| !samples.is_empty())
     }
 }
 
@@ -75,7 +48,7 @@ impl<O: Output> Parts<O> {
     }
 
     /// Adds families of things of one kind.
-    pub fn each<T>(&mut self, families: &[(Family, WriteSamples<T>)], things: &Labelled<T>) {
+    pub fn each<T>(&mut self, families: &[(Family, WriteSamples<T>)], things: &Labeled<T>) {
         self.each_of(families, things, Some);
     }
 
@@ -83,7 +56,7 @@ impl<O: Output> Parts<O> {
     pub fn each_of<'t, T, I: 't, B: Borrow<T>>(
         &mut self,
         families: &[(Family, WriteSamples<T>)],
-        things: &'t Labelled<I>,
+        things: &'t Labeled<I>,
         of: impl Fn(&'t I) -> Option<B>,
     ) {
         for (family, write) in families {
@@ -101,7 +74,7 @@ impl<O: Output> Parts<O> {
     pub fn numbers<I>(
         &mut self,
         family: Family,
-        things: &Labelled<I>,
+        things: &Labeled<I>,
         value: impl Fn(&I) -> Option<u64>,
     ) {
         self.add(family, |writer| {

@@ -9,19 +9,19 @@ use super::family::Labels;
 
 /// Things with their labels, which are written once and copied for each family.
 #[derive(Debug)]
-pub struct Labelled<T> {
+pub struct Labeled<T> {
     all: Vec<(Range<usize>, T)>,
     /// The labels of all, one after the other.
     text: Vec<u8>,
 }
 
-impl<T> Default for Labelled<T> {
+impl<T> Default for Labeled<T> {
     fn default() -> Self {
-        Labelled { all: Vec::new(), text: Vec::new() }
+        Labeled { all: Vec::new(), text: Vec::new() }
     }
 }
 
-impl<T> Labelled<T> {
+impl<T> Labeled<T> {
     /// Adds a thing.
     pub fn push(&mut self, thing: T, labels: impl FnOnce(&mut Labels<'_>)) {
         let start = self.text.len();

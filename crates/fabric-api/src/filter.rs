@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fabric_history::history_query::Query;
+use fabric_history::parameters::Parameters;
 use fabric_observation::Observation;
 use ib_fabric::NodeIndex;
 use ib_health::{Reason, Verdict};
@@ -49,7 +49,7 @@ impl Filter {
     /// Parses query parameters. One that the route does not accept is an error: if a mistyped parameter were
     /// ignored, the response would have more than was requested.
     pub fn parse(pairs: &[(String, String)], accepted: &[&str]) -> Result<Self, String> {
-        let query = Query::new(pairs, accepted)?;
+        let query = Parameters::new(pairs, accepted)?;
         let kinds = KINDS.map(NodeKind::label);
         let kind = query.read("kind", |label| {
             let known = kinds.into_iter().find(|kind| *kind == label);

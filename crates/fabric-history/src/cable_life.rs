@@ -88,7 +88,11 @@ pub(crate) struct SeenAt {
 }
 
 /// A port of a fabric.
-pub(crate) type Place = (String, PortKey);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub fabric: String,
+    pub port: PortKey,
+}
 
 /// An event `cable_changed`.
 #[derive(Clone, Debug)]
@@ -113,7 +117,7 @@ impl CableChange {
 
     /// Reads an event; of one without details, its text.
     pub fn read(event: Event) -> Option<CableChange> {
-        let place = (event.fabric.clone(), event.port_key()?);
+        let place = Place { fabric: event.fabric.clone(), port: event.port_key()? };
         let detail = &event.detail;
         let Some(serial) = detail["serial"].as_str() else { return Self::of_text(event, place) };
         let owned = |key: &str| detail[key].as_str().map(str::to_owned);
@@ -158,7 +162,7 @@ pub fn begins_with(serial: &str, text: &str) -> bool {
     serial.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
 }
 
-/// Of some serial numbers, the one that a text is, in any case, or those that begin with it.
+/// The serial number that a text is, in any case, or those that begin with the text.
 pub(crate) fn matching<'a>(called: &str, serials: impl Iterator<Item = &'a str>) -> Vec<String> {
     let begin = serials.filter(|serial| begins_with(serial, called));
     let mut found: Vec<String> = begin.map(str::to_owned).collect();
@@ -193,12 +197,13 @@ pub(crate) fn stays(
 ) -> Vec<Stay> {
     let mut stays = Stays::default();
     for change in changes {
-        let (fabric, at) = (&change.place.0, change.event.at);
+        let (fabric, at) = (&change.place.fabric, change.event.at);
         if change.serial == serial {
             let named = change.seen_names.iter().filter_map(|name| find(fabric, name));
             let known = change.seen_at.iter().map(|seen| PortKey::new(seen.guid, seen.port));
-            for end in known.chain(named) {
-                stays.leave((fabric.clone(), end), at, change.seen_until);
+            for port in known.chain(named) {
+                let place = Place { fabric: fabric.clone(), port };
+                stays.leave(place, at, change.seen_until);
             }
             stays.enter(change.place.clone(), at);
         }
@@ -282,7 +287,7 @@ mod tests {
     }
 
     fn place(leaf: u64) -> Place {
-        ("f".into(), PortKey::new(Guid(leaf), 1))
+        Place { fabric: "f".into(), port: PortKey::new(Guid(leaf), 1) }
     }
 
     /// Each stay: the leaf, since when and until when.
@@ -295,7 +300,7 @@ mod tests {
         let find = |fabric: &str, name: &str| Some(PortKey::new(Guid(find(fabric, name)?), 1));
         let second = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         let stays = stays(serial, changes, seen, find).into_iter();
-        let told = |it: Stay| (it.place.1.guid.0, it.since.map(second), it.until.map(second));
+        let told = |it: Stay| (it.place.port.guid.0, it.since.map(second), it.until.map(second));
         stays.map(told).collect()
     }
 

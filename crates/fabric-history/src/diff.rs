@@ -29,7 +29,7 @@ pub struct LinkDiff {
 }
 
 impl LinkDiff {
-    /// Of a cable about which nothing is known yet.
+    /// The state of a cable about which nothing is known yet.
     fn of(ends: Vec<Port>) -> Self {
         let (cable, known, errors) = ([None, None], [false; 2], vec![Vec::new(); ends.len()]);
         LinkDiff { ends, cable, known, events: BTreeMap::new(), errors }

@@ -71,10 +71,10 @@ pub enum Displaced {
 /// Which ids a file has run out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OutOfIds {
-    /// Of nodes and ports.
+    /// The ids of nodes and ports.
     #[error("node or port ID {0} exceeds the maximum of {most}", most = MOST_PORTS)]
     Ports(i64),
-    /// Of counters.
+    /// The ids of counters.
     #[error("counter ID {0} exceeds the maximum of {most}", most = MOST_COUNTERS)]
     Counters(i64),
 }
@@ -128,10 +128,18 @@ impl HistoryError {
             HistoryError::Damaged(..) | HistoryError::Crowded(..) => true,
             HistoryError::Database(_, _, error) => match error.sqlite_error_code() {
                 Some(NotADatabase) => true,
-                Some(DatabaseCorrupt) => !crate::file::schema::is_about_additions(error),
+                Some(DatabaseCorrupt) => !crate::file::tables::is_about_additions(error),
                 _ => false,
             },
-            _ => false,
+            HistoryError::Taken(_)
+            | HistoryError::NotAFile(..)
+            | HistoryError::ForeignLock(..)
+            | HistoryError::Displaced(..)
+            | HistoryError::Unusable(..)
+            | HistoryError::OutOfIds(..)
+            | HistoryError::Full(..)
+            | HistoryError::TooMuch(_)
+            | HistoryError::Io(..) => false,
         }
     }
 
@@ -164,15 +172,22 @@ impl HistoryError {
 
     /// The kind under which it is counted.
     pub fn metric_kind(&self) -> RecorderErrorKind {
+        if self.is_damage() {
+            return RecorderErrorKind::Damaged;
+        }
         match self {
-            _ if self.is_damage() => RecorderErrorKind::Damaged,
             HistoryError::Taken(_) => RecorderErrorKind::Taken,
             HistoryError::Displaced(..) => RecorderErrorKind::Displaced,
             HistoryError::Full(..) => RecorderErrorKind::Full,
             HistoryError::Io(..) => RecorderErrorKind::Io,
             HistoryError::OutOfIds(..) => RecorderErrorKind::Numbers,
             HistoryError::Database(..) => RecorderErrorKind::Database,
-            _ => RecorderErrorKind::Unusable,
+            HistoryError::NotAFile(..)
+            | HistoryError::ForeignLock(..)
+            | HistoryError::Unusable(..)
+            | HistoryError::Damaged(..)
+            | HistoryError::Crowded(..)
+            | HistoryError::TooMuch(_) => RecorderErrorKind::Unusable,
         }
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod cable_life;
+pub mod cursor;
 pub mod diff;
 mod error;
 pub mod event;
@@ -11,6 +12,7 @@ pub mod incidents;
 pub mod local_clock;
 pub mod model;
 pub mod outcomes;
+pub mod parameters;
 pub mod plot;
 pub mod record;
 pub mod report;

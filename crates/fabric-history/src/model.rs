@@ -350,7 +350,7 @@ pub(crate) mod text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     use super::{Counter, Guid, LinkId, SystemTime, TABLE, Verdict, time};
-    use crate::source::Cursor;
+    use crate::cursor::Cursor;
 
     /// A value with a text.
     pub trait Text: Sized {

@@ -337,7 +337,7 @@ mod tests {
 
     use super::*;
 
-    /// Of an hour's bytes, only the last minute's share lies in the window.
+    /// Only the last minute's share of an hour's bytes lies in the window.
     #[test]
     fn share_before_the_window_is_left_out() {
         let at = |minutes: u64| at(60 * minutes);

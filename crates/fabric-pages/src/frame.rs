@@ -20,8 +20,8 @@ use fabric_api::LiveState;
 use fabric_api::address;
 use fabric_api::condition;
 use fabric_api::model::Condition;
-use fabric_history::history_query::Pairs;
 use fabric_history::local_clock::LocalClock;
+use fabric_history::parameters::Pairs;
 use ib_health::Verdict;
 
 /// The name of the program, which is also that of the product.

@@ -2,7 +2,7 @@
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use fabric_history::history_query::Pairs;
+use fabric_history::parameters::Pairs;
 
 /// The query parameters of a request, or the reason why they cannot be decoded.
 pub type QueryResult = Result<Query<Pairs>, QueryRejection>;

@@ -32,7 +32,7 @@ use ib_sim::scenario::{
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, lock, share};
 use process_clock::Clock;
-use site_config::units::ByteSize;
+use yaml_config::units::ByteSize;
 
 use super::daemon::{Daemon, ShutdownSignals, Worker};
 use crate::exit::Fatal;
@@ -128,7 +128,7 @@ pub struct DemoArgs {
 fn topology(path: &Path) -> Result<Net, Fatal> {
     let wrong =
         |error: &dyn Display| Fatal::usage(format!("--topology: {}: {error}", path.display()));
-    let bytes = site_config::file::read(path, MAX_TOPOLOGY_BYTES).map_err(|error| wrong(&error))?;
+    let bytes = yaml_config::file::read(path, MAX_TOPOLOGY_BYTES).map_err(|error| wrong(&error))?;
     let text = String::from_utf8_lossy(&bytes);
     let parsed = ib_sim::net::file::parse(&text);
     if parsed.is_ok() || Format::of(&text).is_none() {

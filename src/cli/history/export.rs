@@ -14,7 +14,7 @@ use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
-use site_config::units::HumanDuration;
+use yaml_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};
 use super::super::terminal::PrintableWriter;

@@ -24,7 +24,7 @@ use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader, Recorder, Source};
 use fabric_observation::RecorderMetrics;
 use ib_fabric::reference::Reference;
-use site_config::units::HumanDuration;
+use yaml_config::units::HumanDuration;
 
 use super::dumps;
 use super::leftovers::TemporaryFolder;

@@ -17,8 +17,9 @@ use fabric_api::overview::overview;
 use fabric_api::ports::link_by_id;
 use fabric_api::traffic::traffics;
 use fabric_api::{Filter, LINKS, TRAFFIC};
+use fabric_history::cursor::Cursor;
 use fabric_history::model::{Event, Window};
-use fabric_history::source::{Cursor, EventFilter, Page};
+use fabric_history::source::{EventFilter, Page};
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::LinkId;
 

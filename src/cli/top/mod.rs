@@ -15,7 +15,7 @@ use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use site_config::units::HumanDuration;
+use yaml_config::units::HumanDuration;
 
 use super::leftovers;
 use super::source::SourceArgs;

@@ -11,7 +11,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use exposition::{Block, BlockWriter, Family, Labelled, Labels, Part, Parts};
+use exposition::{Block, BlockWriter, Family, Labeled, Labels, Part, Parts};
 use fabric_observation::Observation;
 use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
@@ -119,14 +119,14 @@ pub fn render(observations: &[Arc<Observation>], slices: usize) -> Vec<Vec<Part<
 
 #[derive(Default)]
 struct FabricItems<'a> {
-    fabrics: Labelled<&'a Observation>,
-    nodes: Labelled<NodeItem<'a>>,
+    fabrics: Labeled<&'a Observation>,
+    nodes: Labeled<NodeItem<'a>>,
     /// Monitored ports of nodes that are present.
-    ports: Labelled<PortItem<'a>>,
-    links: Labelled<LinkItem<'a>>,
+    ports: Labeled<PortItem<'a>>,
+    links: Labeled<LinkItem<'a>>,
     /// Links by the port that receives.
-    directions: Labelled<&'a BitErrors>,
-    regions: Labelled<RegionItem<'a>>,
+    directions: Labeled<&'a BitErrors>,
+    regions: Labeled<RegionItem<'a>>,
 }
 
 /// Adds what a fabric has to the slices; what belongs to no node, to the first.

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use exposition::{Family, Labelled, MetricType, Part, Parts, Samples};
+use exposition::{Family, Labeled, MetricType, Part, Parts, Samples};
 use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
@@ -92,7 +92,7 @@ impl Summary {
 
 /// Renders the fabrics whose sweep is recent.
 pub(in crate::metrics) fn render(summaries: &[Summary], now: SystemTime) -> Vec<Part<Vec<u8>>> {
-    let mut recent = Labelled::default();
+    let mut recent = Labeled::default();
     for summary in summaries.iter().filter(|it| it.is_recent(now)) {
         recent.push(summary, |labels| {
             labels.push("fabric", &summary.fabric);

@@ -7,7 +7,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use exposition::{Family, Labelled, Labels, MetricType, Part, Parts, Samples};
+use exposition::{Family, Labeled, Labels, MetricType, Part, Parts, Samples};
 use fabric_observation::families::counter_family;
 use fabric_observation::host::{EventKey, HostObservation, HostPortTotals, PortEventCounts};
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
@@ -304,14 +304,14 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
 
 #[derive(Default)]
 struct HostItems<'a> {
-    devices: Labelled<&'a Device>,
+    devices: Labeled<&'a Device>,
     /// Whether each device responds, including missing devices.
-    up: Labelled<bool>,
-    ports: Labelled<HostPort<'a>>,
-    events: Labelled<PortEvents<'a>>,
-    netdevs: Labelled<&'a Netdev>,
+    up: Labeled<bool>,
+    ports: Labeled<HostPort<'a>>,
+    events: Labeled<PortEvents<'a>>,
+    netdevs: Labeled<&'a Netdev>,
     /// Of ports and of devices.
-    hw: Labelled<&'a HwReading>,
+    hw: Labeled<&'a HwReading>,
 }
 
 impl<'a> HostItems<'a> {

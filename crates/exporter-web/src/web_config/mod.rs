@@ -4,26 +4,28 @@
 //! site has one file for all its exporters; docs/security.md lists the differences. Files that are named
 //! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
 
+mod headers;
+mod problems;
 mod protection;
+mod rate_limit;
+mod sources;
 mod tls;
+mod users;
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use site_config::ConfigError;
-use site_config::file::{self, Stamp, stamp};
-use site_config::suggestion::suggestion;
-use site_config::yaml::{self, Diagnostic, Document};
+use yaml_config::ConfigError;
+use yaml_config::yaml;
 
-use crate::login::{self, Users, UsersSection};
-use crate::security::RateLimiter;
-
-pub(crate) use tls::ClientAuth;
+use crate::rate_limit::{Rate, RateLimiter};
+use crate::users::Users;
+use problems::Problems;
+pub use sources::Sources;
 pub use tls::TlsSettings;
 
 /// A web config file without diagnostics.
@@ -56,7 +58,8 @@ impl Display for WebConfig {
         if !self.headers.is_empty() {
             f.write_str(&count(self.headers.len(), "header"))?;
         }
-        let Some(Rate { interval, burst }) = self.limiter.as_ref().map(|it| it.rate) else {
+        let Some(Rate { interval, burst }) = self.limiter.as_ref().map(|limiter| limiter.rate)
+        else {
             return Ok(());
         };
         write!(f, "; rate limit 1 request per {interval:?}, burst {burst}")
@@ -68,31 +71,13 @@ pub(crate) fn error<P: Display>(path: &Path, problems: impl IntoIterator<Item = 
     ConfigError::in_file("web config file", path, problems)
 }
 
-/// What is found about the settings while they are checked.
-#[derive(Debug)]
-pub(crate) struct Problems<'d> {
-    /// Where the values are.
-    pub document: &'d Document,
-    /// Valid settings that may be unintended.
-    pub warnings: Vec<String>,
-    /// Why the file cannot be used.
-    pub mistakes: Vec<String>,
-}
-
-impl Problems<'_> {
-    /// The value, or `None` with its mistake added to the others.
-    pub fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
-        result.map_err(|mistake| self.mistakes.push(mistake)).ok()
-    }
-}
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
     tls_server_config: tls::TlsSection,
-    http_server_config: HttpSection,
-    basic_auth_users: UsersSection,
-    rate_limit: RateLimitSection,
+    http_server_config: headers::HttpSection,
+    basic_auth_users: users::UsersSection,
+    rate_limit: rate_limit::RateLimitSection,
 }
 
 impl WebConfig {
@@ -115,203 +100,14 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let bytes = sources.read(path).map_err(|problem| vec![problem])?;
     let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
     let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<File>(&text);
-    let mut found = Problems { document: &document, warnings: Vec::new(), mistakes: Vec::new() };
-    let tls = tls::validate(file.tls_server_config, sources, &mut found);
-    let headers = file.http_server_config.validate(&mut found);
-    let users = login::validate(file.basic_auth_users, &mut found);
-    let rate = found.keep(file.rate_limit.validate(&document)).flatten();
-    let Problems { warnings, mut mistakes, .. } = found;
-    if diagnostics.is_empty() && mistakes.is_empty() {
-        let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
-        let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate, Instant::now())));
-        return Ok(WebConfig { tls, headers, users, limiter, warnings });
-    }
-    // A key that is misspelt or has no usable value is not missing, too.
-    mistakes.retain(|problem| {
-        let missing =
-            problem.split_once(" is missing").and_then(|(text, _)| text.rsplit(' ').next());
-        !missing.is_some_and(|missing| diagnostics.iter().any(|it| is_about(it, problem, missing)))
-    });
-    Err(diagnostics.iter().map(ToString::to_string).chain(mistakes).collect())
-}
-
-/// Whether a diagnostic is about the key that is missing according to a problem of the same section, or about all of
-/// the section.
-fn is_about(diagnostic: &Diagnostic, problem: &str, missing: &str) -> bool {
-    let Some((section, key)) = diagnostic.key.split_once('.') else {
-        return problem.contains(&*diagnostic.key);
-    };
-    let name = missing.rsplit('.').next().unwrap_or(missing);
-    problem.contains(section) && (key == name || !suggestion(key, [name]).is_empty())
-}
-
-/// A problem at the value of a key: its line, its column and the key.
-pub(crate) fn at(document: &Document, key: &str, problem: impl Display) -> String {
-    format!("{}: {problem}", place(document, key, key))
-}
-
-/// The position of the value of a key, and the key that it is about.
-fn place(document: &Document, value: &str, key: &str) -> String {
-    let found = document.diagnostic(value, "");
-    let (line, column) = found.map_or((1, 1), |found| (found.line, found.column));
-    format!("line {line}, column {column}: {key}")
-}
-
-/// The headers that may be set, and the values that they may have; without one, any. They are the exporter
-/// toolkit's: others would be diagnostics for a site's other exporters.
-const HEADERS: [(&str, &[&str]); 5] = [
-    ("Content-Security-Policy", &[]),
-    ("X-Frame-Options", &["deny", "sameorigin"]),
-    ("X-Content-Type-Options", &["nosniff"]),
-    ("X-XSS-Protection", &[]),
-    ("Strict-Transport-Security", &[]),
-];
-
-/// `http_server_config`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct HttpSection {
-    http2: Option<bool>,
-    headers: BTreeMap<String, String>,
-}
-
-impl HttpSection {
-    fn validate(self, found: &mut Problems<'_>) -> Vec<(HeaderName, HeaderValue)> {
-        let document = found.document;
-        // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
-        if self.http2 == Some(true) {
-            let problem = "HTTP/2 is not supported; HTTP/1.1 is used";
-            found.warnings.push(at(document, "http_server_config.http2", problem));
-        }
-        let headers = self.headers.iter().filter_map(|(name, value)| {
-            let key = format!("http_server_config.headers.{name}");
-            let sent = header(name, value).map_err(|problem| at(document, &key, problem));
-            found.keep(sent).flatten()
-        });
-        headers.collect()
-    }
-}
-
-/// A header as it is sent; `None` if its value is empty.
-fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
-    let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
-        let known = HEADERS.map(|(known, _)| known).join(", ");
-        return Err(format!("header cannot be set; allowed: {known}"));
-    };
-    if value.is_empty() {
-        return Ok(None);
-    }
-    if !allowed.is_empty() && !allowed.contains(&value) {
-        return Err(format!("{value:?} is not one of: {}", allowed.join(", ")));
-    }
-    let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
-    let (Ok(name), Ok(value)) = parsed else {
-        return Err(format!("{value:?} is not a valid header value"));
-    };
-    Ok(Some((name, value)))
-}
-
-/// A token bucket: each request takes a token, and there is one more every `interval` up to `burst`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate {
-    pub interval: Duration,
-    pub burst: u32,
-}
-
-/// `rate_limit`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct RateLimitSection {
-    interval: Option<String>,
-    burst: Option<u32>,
-}
-
-impl RateLimitSection {
-    /// The limit, if there is one: an interval of 0 is none.
-    fn validate(self, document: &Document) -> Result<Option<Rate>, String> {
-        const INTERVAL: &str = "rate_limit.interval";
-        let wrong_burst = |problem| Err(at(document, "rate_limit.burst", problem));
-        let Some(written) = self.interval else {
-            let is_limit = self.burst.is_some_and(|burst| burst > 0);
-            return if is_limit { wrong_burst("rate_limit.interval is missing") } else { Ok(None) };
-        };
-        let Some(interval) = duration(&written) else {
-            let problem = format!("{written:?} is not a duration such as 1s or 500ms");
-            return Err(at(document, INTERVAL, problem));
-        };
-        match self.burst {
-            _ if interval.is_zero() => Ok(None),
-            // The exporter toolkit would answer no request.
-            Some(0) => wrong_burst("must be more than 0: 0 rejects every request"),
-            Some(burst) => Ok(Some(Rate { interval, burst })),
-            None => {
-                let place = place(document, INTERVAL, "rate_limit");
-                Err(format!("{place}: burst is missing; for example 20"))
-            }
-        }
-    }
-}
-
-/// A duration as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the exporter toolkit.
-fn duration(text: &str) -> Option<Duration> {
-    if let Ok(nanos) = text.parse() {
-        return Some(Duration::from_nanos(nanos));
-    }
-    let (mut rest, mut seconds) = (text, 0.0);
-    while !rest.is_empty() {
-        let is_number = |char: char| char.is_ascii_digit() || char == '.';
-        let (number, behind) = rest.split_at(rest.find(|char| !is_number(char))?);
-        let end = behind.find(is_number).unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at(end);
-        let worth = match unit {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * worth;
-        rest = behind;
-    }
-    (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
-}
-
-/// The most bytes of a file: a chain of certificates is some 10 kB.
-const MAX_BYTES: u64 = 1 << 20;
-
-/// The files that a configuration was read from.
-#[derive(Clone, Debug)]
-pub struct Sources {
-    /// The folder of the first one: relative names in it are names of files there.
-    folder: PathBuf,
-    seen: Vec<(PathBuf, Option<Stamp>)>,
-}
-
-impl Sources {
-    pub(super) fn new(path: &Path) -> Self {
-        Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
-    }
-
-    /// Reads a file. Its stamp is taken before, so that a change during the read is detected later.
-    pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
-        let is_main = self.seen.is_empty();
-        self.seen.push((path.to_owned(), stamp(path)));
-        // A message about the first one begins with its path.
-        let what = if is_main { "the file".into() } else { path.to_string_lossy() };
-        file::read(path, MAX_BYTES).map_err(|error| format!("cannot read {what}: {error}"))
-    }
-
-    /// Their paths.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.seen.iter().map(|(path, _)| &**path)
-    }
-
-    /// Whether any of them has changed since it was read.
-    pub fn have_changed(&self) -> bool {
-        self.seen.iter().any(|(path, seen)| stamp(path) != *seen)
-    }
+    let mut problems = Problems::new(&document);
+    let tls = tls::validate(file.tls_server_config, sources, &mut problems);
+    let headers = file.http_server_config.validate(&mut problems);
+    let users = users::validate(file.basic_auth_users, &mut problems);
+    let rate = problems.keep(file.rate_limit.validate(&document)).flatten();
+    let warnings = problems.finish(&diagnostics)?;
+    let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate, Instant::now())));
+    Ok(WebConfig { tls, headers, users, limiter, warnings })
 }
 
 #[cfg(test)]
@@ -334,6 +130,9 @@ mod tests {
             let text = mistakes(&format!("tls_server_config: {{cert: a, {key}}}\n"));
             assert!(!text.contains(missing), "{text}");
         }
+        // A name that is a part of the section's is of another one.
+        let text = mistakes("rate: 5\nrate_limit: {interval: 1s}\n");
+        assert!(text.contains("rate: unknown key") && text.contains("burst is missing"), "{text}");
     }
 
     #[test]
@@ -391,30 +190,6 @@ mod tests {
             for (line, says) in error.lines().iter().zip(expected) {
                 assert!(line.contains(&format!("web.yml: {says}")), "{says}\n{error}");
             }
-        }
-    }
-
-    #[test]
-    fn durations_in_go_syntax() {
-        for (text, millis) in [
-            ("1s", Some(1_000)),
-            ("1m30s", Some(90_000)),
-            ("1.5h", Some(5_400_000)),
-            ("500ms", Some(500)),
-            ("0", Some(0)),
-            ("0s", Some(0)),
-            ("2000000", Some(2)),
-            ("", None),
-            ("1", Some(0)),
-            ("1.5", None),
-            ("s", None),
-            ("1d", None),
-            ("-1s", None),
-            ("1s ", None),
-            ("99999999999999999999999h", None),
-        ] {
-            let parsed = duration(text).map(|duration| duration.as_millis());
-            assert_eq!(parsed, millis, "{text:?}");
         }
     }
 }

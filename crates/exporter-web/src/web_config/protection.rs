@@ -1,7 +1,9 @@
 //! What a reload must not take away: a file that was cut, emptied or half written would open the server to everybody, and
 //! without notice. Only a restart may do that, because it is on purpose.
 
-use super::{ClientAuth, TlsSettings, WebConfig};
+use super::WebConfig;
+use super::tls::TlsSettings;
+use crate::tls::ClientAuth;
 
 impl WebConfig {
     /// What the server would lose, or what needs a restart, with another configuration in place of this one.

@@ -12,12 +12,14 @@ use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use serde::Deserialize;
-use site_config::yaml::Document;
 use x509_cert::der::DateTime;
+use yaml_config::yaml::Document;
 
-use crate::tls::{self, CertificateInfo};
+use super::problems::{Mistake, Problems, at, place};
+use super::sources::Sources;
+use crate::tls::{self, CertificateInfo, ClientAuth};
 
-use super::{Problems, Sources, at, place};
+const SECTION: &str = "tls_server_config";
 
 /// A certificate that expires sooner is a warning: ACME clients renew a month before.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -34,34 +36,6 @@ const CIPHER_SUITES: &str = "\
 
 /// The names that `curve_preferences` may have (Go's `tls.CurveID`).
 const CURVES: &str = "CurveP256 CurveP384 CurveP521 X25519 X25519MLKEM768";
-
-/// The policy for client certificates, with the exporter toolkit's names, which are Go's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClientAuth {
-    NoClientCert,
-    RequestClientCert,
-    RequireAnyClientCert,
-    VerifyClientCertIfGiven,
-    RequireAndVerifyClientCert,
-}
-
-impl ClientAuth {
-    const ALL: [(&str, ClientAuth); 5] = [
-        ("NoClientCert", ClientAuth::NoClientCert),
-        ("RequestClientCert", ClientAuth::RequestClientCert),
-        ("RequireAnyClientCert", ClientAuth::RequireAnyClientCert),
-        ("VerifyClientCertIfGiven", ClientAuth::VerifyClientCertIfGiven),
-        ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerifyClientCert),
-    ];
-
-    pub fn verifies(self) -> bool {
-        matches!(self, ClientAuth::VerifyClientCertIfGiven | ClientAuth::RequireAndVerifyClientCert)
-    }
-
-    pub fn requires(self) -> bool {
-        matches!(self, ClientAuth::RequireAnyClientCert | ClientAuth::RequireAndVerifyClientCert)
-    }
-}
 
 /// The TLS settings in force.
 #[derive(Debug)]
@@ -163,74 +137,85 @@ impl Pem {
 pub(super) fn validate(
     section: TlsSection,
     sources: &mut Sources,
-    found: &mut Problems<'_>,
+    problems: &mut Problems<'_>,
 ) -> Option<TlsSettings> {
     if section == TlsSection::default() {
         return None;
     }
-    let document = found.document;
-    let versions = versions(&section, found);
-    ignore_names("cipher_suites", section.cipher_suites, CIPHER_SUITES, found);
-    ignore_names("curve_preferences", section.curve_preferences, CURVES, found);
+    let document = problems.document;
+    let versions = versions(&section, problems);
+    ignore_names("cipher_suites", section.cipher_suites, CIPHER_SUITES, problems);
+    ignore_names("curve_preferences", section.curve_preferences, CURVES, problems);
     // `None` if it cannot be read, `Some(None)` if it is not set.
-    let mut pem = |inline, file, key| found.keep(Pem::read(inline, file, key, sources, document));
+    let mut pem =
+        |inline, file, key| problems.keep(Pem::read(inline, file, key, sources, document));
     let cert = pem(section.cert, section.cert_file, "cert");
     let key = pem(section.key, section.key_file, "key");
     let ca = pem(section.client_ca, section.client_ca_file, "client_ca");
-    for (name, pem) in [("cert", &cert), ("key", &key)] {
+    for (inline, file, pem) in [("cert", "cert_file", &cert), ("key", "key_file", &key)] {
         if matches!(pem, Some(None)) {
-            let problem = format!("{name}_file is missing (or {name} with inline PEM)");
-            found.mistakes.push(at(document, "tls_server_config", problem));
+            let problem = format!("{file} is missing (or {inline} with inline PEM)");
+            let text = at(document, SECTION, problem);
+            problems.add(Mistake::Missing { section: SECTION, key: file, text });
         }
     }
     let ca_is_readable = ca.is_some();
     let [cert, key, ca] = [cert, key, ca].map(Option::flatten);
     let pair = cert.as_ref().zip(key.as_ref());
-    let certified = pair.and_then(|(cert, key)| found.keep(certified(cert, key)));
-    if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert) {
-        found.warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
+    let certified = pair.and_then(|(cert, key)| problems.keep(certified(cert, key)));
+    let leaf = certified.as_ref().and_then(|certified| certified.cert.first());
+    if let (Some(leaf), Some(cert)) = (leaf, &cert)
+        && let Some(problem) = dates(leaf, SystemTime::now())
+    {
+        problems.warn(cert.wrong(problem));
     }
-    let auth = client_auth(section.client_auth_type.as_deref(), ca.as_ref(), found);
+    let auth = client_auth(section.client_auth_type.as_deref(), ca.as_ref(), problems);
     // A CA that cannot be read is not reported as missing, too.
-    let auth = if ca_is_readable { found.keep(auth) } else { auth.ok() };
-    let client_cas = found.keep(ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas));
+    let auth = if ca_is_readable { problems.keep(auth) } else { auth.ok() };
+    let client_cas = problems.keep(ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas));
     if let (Some(sans), Some(auth)) = (&section.client_allowed_sans, auth) {
         let problem = match auth {
             ClientAuth::NoClientCert => {
                 Some("client certificates are not requested: set client_auth_type")
             }
-            _ => sans.is_empty().then_some("an empty list rejects every client"),
+            ClientAuth::RequestClientCert
+            | ClientAuth::RequireAnyClientCert
+            | ClientAuth::VerifyClientCertIfGiven
+            | ClientAuth::RequireAndVerifyClientCert => {
+                sans.is_empty().then_some("an empty list rejects every client")
+            }
         };
-        let mistake = |problem| at(document, "tls_server_config.client_allowed_sans", problem);
-        found.mistakes.extend(problem.map(mistake));
+        if let Some(problem) = problem {
+            problems.add(at(document, "tls_server_config.client_allowed_sans", problem));
+        }
     }
     let (versions, certified, client_auth, cas) = (versions?, certified?, auth?, client_cas?);
-    if !found.mistakes.is_empty() {
+    if problems.has_mistakes() {
         return None;
     }
     let sans = section.client_allowed_sans.unwrap_or_default();
     let (has_client_ca, has_allowed_sans) = (ca.is_some(), !sans.is_empty());
     let accepts_tls12 = versions.contains(&&TLS12);
     let server = tls::server_config(certified, &versions, client_auth, cas, sans);
-    let mut server = found.keep(server)?;
+    let mut server = problems.keep(server)?;
     server.ignore_client_order = section.prefer_server_cipher_suites.unwrap_or(true);
     let server = Arc::new(server);
     Some(TlsSettings { server, client_auth, has_client_ca, has_allowed_sans, accepts_tls12 })
 }
 
 /// Warns that a key is ignored; an unknown name is an error.
-fn ignore_names(key: &str, names: Option<Vec<String>>, known: &str, found: &mut Problems<'_>) {
+fn ignore_names(key: &str, names: Option<Vec<String>>, known: &str, problems: &mut Problems<'_>) {
     let key = format!("tls_server_config.{key}");
     let names = names.unwrap_or_default();
-    let place = |index: usize| place(found.document, &format!("{key}[{index}]"), &key);
+    let place = |index: usize| place(problems.document, &format!("{key}[{index}]"), &key);
     let is_unknown = |name: &String| known.split(' ').all(|known| known != name);
     if let Some(wrong) = names.iter().position(is_unknown) {
         let known = known.replace(' ', ", ");
         let problem = format!("{}: {:?} is not one of: {known}", place(wrong), names[wrong]);
-        found.mistakes.push(problem);
+        problems.add(problem);
     } else if !names.is_empty() {
         let problem = "is ignored: all supported ones are strong, and the client may choose";
-        found.warnings.push(format!("{}: {problem}", place(0)));
+        problems.warn(format!("{}: {problem}", place(0)));
     }
 }
 
@@ -277,11 +262,11 @@ fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
 fn client_auth(
     written: Option<&str>,
     ca: Option<&Pem>,
-    found: &mut Problems<'_>,
-) -> Result<ClientAuth, String> {
+    problems: &mut Problems<'_>,
+) -> Result<ClientAuth, Mistake> {
     const KEY: &str = "tls_server_config.client_auth_type";
     let without_certificates = |why| match ca {
-        Some(ca) => Err(format!("{}: has no effect {why}", ca.place)),
+        Some(ca) => Err(format!("{}: has no effect {why}", ca.place).into()),
         None => Ok(ClientAuth::NoClientCert),
     };
     let Some(written) = written.filter(|written| !written.is_empty()) else {
@@ -294,7 +279,7 @@ fn client_auth(
     };
     let Some(&(_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
         let known = ClientAuth::ALL.map(|(known, _)| known).join(", ");
-        return Err(at(found.document, KEY, format!("{name:?} is not one of: {known}")));
+        return Err(at(problems.document, KEY, format!("{name:?} is not one of: {known}")).into());
     };
     if auth == ClientAuth::NoClientCert {
         return without_certificates("with client_auth_type NoClientCert");
@@ -303,11 +288,12 @@ fn client_auth(
         // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
         if auth.requires() {
             let problem = "client_ca_file is missing: set the CAs of the client certificates";
-            return Err(at(found.document, KEY, problem));
+            let text = at(problems.document, KEY, problem);
+            return Err(Mistake::Missing { section: SECTION, key: "client_ca_file", text });
         }
         let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
                        those that present one are refused; set client_ca_file or NoClientCert";
-        found.warnings.push(at(found.document, KEY, problem));
+        problems.warn(at(problems.document, KEY, problem));
     }
     Ok(auth)
 }
@@ -318,22 +304,22 @@ const MAX_VERSION: &str = "tls_server_config.max_version";
 /// The enabled versions, from `min_version` to `max_version`.
 fn versions(
     section: &TlsSection,
-    found: &mut Problems<'_>,
+    problems: &mut Problems<'_>,
 ) -> Option<Vec<&'static SupportedProtocolVersion>> {
     let known =
         [("TLS10", None), ("TLS11", None), ("TLS12", Some(&TLS12)), ("TLS13", Some(&TLS13))];
-    let document = found.document;
+    let document = problems.document;
     let mut index = |written: &Text, key, default| {
         let Some(written) = written else { return Some(default) };
         let found_at = known.iter().position(|(name, _)| name == written);
         let problem = format!("{written:?} is not one of: TLS12, TLS13");
-        found.keep(found_at.ok_or_else(|| at(document, key, problem)))
+        problems.keep(found_at.ok_or_else(|| at(document, key, problem)))
     };
     let min = index(&section.min_version, MIN_VERSION, 2)?;
     let max = index(&section.max_version, MAX_VERSION, 3)?;
     if let (Some(written), true) = (&section.min_version, min < 2) {
         let problem = format!("{written} is not supported; the minimum is TLS12");
-        found.warnings.push(at(document, MIN_VERSION, problem));
+        problems.warn(at(document, MIN_VERSION, problem));
     }
     let enabled = known.get(min..=max).into_iter().flatten();
     let spoken: Vec<_> = enabled.filter_map(|(_, version)| *version).collect();
@@ -342,7 +328,7 @@ fn versions(
         let written = if section.max_version.is_some() { MAX_VERSION } else { MIN_VERSION };
         let place = place(document, written, MAX_VERSION);
         let problem = "no supported version is left: TLS12 and TLS13 are supported";
-        found.mistakes.push(format!("{place}: {problem}"));
+        problems.add(format!("{place}: {problem}"));
         return None;
     }
     Some(spoken)

@@ -51,7 +51,7 @@ struct ExportedFabric<'a> {
     range: SegmentRange<'a>,
     timeline: Timeline,
     /// The totals at the end.
-    ledger: TotalsTable,
+    totals: TotalsTable,
     /// The ids of the exported ports.
     ports: Vec<u32>,
 }
@@ -114,7 +114,7 @@ fn fabrics<'a>(
         let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { continue };
         let range = SegmentRange::read(sql, fabric, first.began, *all_sweeps.end(), false)?;
         let timeline = Timeline::read(sql, fabric, first.began, last.began)?;
-        let ledger = totals_at(sql, &reader.counter_ids, fabric, *all_sweeps.end())?;
+        let totals = totals_at(sql, &reader.counter_ids, fabric, *all_sweeps.end())?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
@@ -128,7 +128,7 @@ fn fabrics<'a>(
             times,
             range,
             timeline,
-            ledger,
+            totals,
             ports: Vec::new(),
         };
         let is_exported =
@@ -177,7 +177,7 @@ impl ExportedFabric<'_> {
             .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
         for ports in self.ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
-            let end = |port: u32| self.ledger.get(port)?.get(row.counter);
+            let end = |port: u32| self.totals.get(port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
                 ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
@@ -213,7 +213,7 @@ impl ExportedFabric<'_> {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
-            if end.number == 0 && self.ledger.get(port).is_none() {
+            if end.number == 0 && self.totals.get(port).is_none() {
                 continue;
             }
             let labels_at = |began| {

@@ -6,9 +6,9 @@ use rusqlite::Result;
 
 use crate::cable_life::{self, CableChange, CableLife, CableMatches, CablePlace, Place, Stay};
 use crate::event::{EventKind, losses_of, verdict_of};
-use crate::file::reader::Reader;
+use crate::file::readings::{self, Readings};
 use crate::file::sql::{Order, PortRow};
-use crate::file::{timeline, walk};
+use crate::file::timeline;
 use crate::model::{Event, Window};
 use crate::source::{EventFilter, MAX_LIMIT};
 use crate::time_of;
@@ -28,8 +28,8 @@ const UNREPORTED: Duration = Duration::from_secs(24 * 3600);
 type ModuleRow = (String, i64, u8, String, Option<i64>);
 
 /// The cables with this serial number, or whose serial number begins with this.
-pub(super) fn find(reader: &Reader, called: &str) -> Result<CableMatches> {
-    let sql = reader.sql();
+pub(super) fn find(readings: Readings<'_>, called: &str) -> Result<CableMatches> {
+    let sql = readings.sql;
     let rows = sql.modules(called)?;
     let mut changes: Vec<CableChange> = Vec::new();
     let kinds = vec![EventKind::CableChanged];
@@ -46,7 +46,7 @@ pub(super) fn find(reader: &Reader, called: &str) -> Result<CableMatches> {
     let mut serials = cable_life::matching(called, in_rows.chain(in_changes));
     let found = serials.len();
     let life = match &*serials {
-        [serial] => Some(life(reader, serial, &rows, changes)?),
+        [serial] => Some(life(readings, serial, &rows, changes)?),
         _ => None,
     };
     serials.truncate(MAX_SERIALS);
@@ -58,21 +58,22 @@ fn always() -> Window {
 }
 
 fn life(
-    reader: &Reader,
+    readings: Readings<'_>,
     serial: &str,
     rows: &[ModuleRow],
     mut changes: Vec<CableChange>,
 ) -> Result<CableLife> {
-    let sql = reader.sql();
+    let sql = readings.sql;
     changes.retain(|it| it.serials().any(|of| of == serial));
     let of_it = rows.iter().filter(|(_, _, _, of, _)| of == serial);
     let seen = of_it.map(|(fabric, guid, port, _, until)| {
         let until = until.map(|seconds| time_of(seconds.saturating_mul(1_000_000)));
-        ((fabric.clone(), PortKey::new(Guid(guid.cast_unsigned()), *port)), until)
+        let port = PortKey::new(Guid(guid.cast_unsigned()), *port);
+        (Place { fabric: fabric.clone(), port }, until)
     });
     let seen: Vec<(Place, _)> = seen.collect();
     let find = |fabric: &str, name: &str| {
-        let ports = reader.ports_called(name).ok()?.into_iter();
+        let ports = readings.sql.ports_referred_to(name).ok()?.into_iter();
         ports.map(|(_, port)| port).find(|port| port.fabric == fabric).map(|port| port.end())
     };
     let mut stays = cable_life::stays(serial, &changes, &seen, find);
@@ -90,9 +91,9 @@ fn life(
         let [first, last] = [first, last].map(|at| at.map_or(SystemTime::UNIX_EPOCH, time_of));
         let from = stay.since.unwrap_or(first);
         let window = Window { from, to: until.unwrap_or(last).max(from) };
-        let Some((id, port)) = port_at(reader, &stay.place)? else { continue };
-        let events = events(reader, stay.place.1, window)?;
-        let place = place(reader, stay, (id, port), window, &events)?;
+        let Some((id, port)) = port_at(readings, &stay.place)? else { continue };
+        let events = events(readings, stay.place.port, window)?;
+        let place = place(readings, stay, (id, port), window, &events)?;
         life.places.push(place);
         life.events.extend(events);
     }
@@ -109,17 +110,17 @@ fn life(
     Ok(CableLife { events, ..life })
 }
 
-fn port_at(reader: &Reader, (fabric, end): &Place) -> Result<Option<PortRow>> {
-    let ports = reader.sql().ports_at(&[*end])?;
+fn port_at(readings: Readings<'_>, Place { fabric, port }: &Place) -> Result<Option<PortRow>> {
+    let ports = readings.sql.ports_at(&[*port])?;
     Ok(ports.into_iter().find(|(_, port)| port.fabric == *fabric))
 }
 
 /// The events of a port and its links in a window, other than those of what the port has.
-fn events(reader: &Reader, end: PortKey, window: Window) -> Result<Vec<Event>> {
+fn events(readings: Readings<'_>, end: PortKey, window: Window) -> Result<Vec<Event>> {
     let kinds = vec![EventKind::VerdictChanged, EventKind::Flap, EventKind::CableMoved];
     let filter = EventFilter { kinds, ports: vec![end], ..EventFilter::all(window) };
     let mut events = Vec::new();
-    reader.sql().events(&filter, Order::EarliestFirst(None), &mut |_, event| {
+    readings.sql.events(&filter, Order::EarliestFirst(None), &mut |_, event| {
         events.push(event);
         events.len() < MAX_LIMIT.get()
     })?;
@@ -127,13 +128,13 @@ fn events(reader: &Reader, end: PortKey, window: Window) -> Result<Vec<Event>> {
 }
 
 fn place(
-    reader: &Reader,
+    readings: Readings<'_>,
     stay: &Stay,
     (id, port): PortRow,
     window: Window,
     events: &[Event],
 ) -> Result<CablePlace> {
-    let cables = timeline::cables(reader.sql(), &[port.end()], window)?;
+    let cables = timeline::cables(readings.sql, &[port.end()], window)?;
     let is_its = |it: &crate::model::Port| it.is_same(&port);
     let cable = cables.into_iter().rfind(|cable| cable.ends.iter().any(is_its));
     let verdict = cable.as_ref().map(|cable| cable.verdict);
@@ -155,7 +156,7 @@ fn place(
         verdict,
         worst_verdict: worst,
         link_downs: of(EventKind::Flap).map(losses).fold(0, u64::saturating_add),
-        errors: walk::errors_of(reader, id, window)?,
+        errors: readings::errors_of(readings, id, window)?,
         port,
     })
 }

@@ -16,12 +16,13 @@ use rusqlite::{Connection, params, params_from_iter};
 use tempfile::NamedTempFile;
 
 use crate::HistoryError;
+use crate::file::paths::{ensure_free, folder_of, free};
 use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::sql::{FABRIC_OF_LINK, Sql, marks};
 use crate::file::timeline::{NODES, PORTS};
 use crate::file::totals::{for_each_part, sweep_range, totals_at};
-use crate::file::{ensure_free, folder_of, free, schema};
+use crate::file::{schema, tables};
 use crate::incidents::{LASTING, LOOK_BACK};
 use crate::model::Window;
 
@@ -198,7 +199,7 @@ impl Copy<'_> {
         // The exporter's stop is recorded after the last sweep.
         let known = last.map_or(to, |last| last.saturating_add(MARGIN)).min(to).max(from);
         let sql = Sql(&self.to);
-        let written = sql.execute(schema::COPIED, params![]).and_then(|_| {
+        let written = sql.execute(tables::COPIED, params![]).and_then(|_| {
             sql.execute("INSERT INTO copied (since, until) VALUES (?1, ?2)", params![from, known])
         });
         written.map(drop).map_err(HistoryError::database(self.place, WRITE))

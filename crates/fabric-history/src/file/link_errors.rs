@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use rusqlite::Result;
 
 use crate::event::EventKind;
-use crate::file::record_kind::{CounterIds, RecordKind};
+use crate::file::counter_ids::CounterIds;
+use crate::file::record_kind::RecordKind;
 use crate::file::sql::Sql;
 use crate::file::timeline::Timeline;
 use crate::file::walk::Walk;

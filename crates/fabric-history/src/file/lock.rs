@@ -15,14 +15,20 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, OFlags, flock, fstatfs};
 use rustix::io::Errno;
 
-use super::{ensure_regular, regular, with_suffix};
 use crate::HistoryError;
+use crate::file::paths::{ensure_regular, regular, with_suffix};
 
 /// The content of the lock beside a history.
 const MARK: &[u8] = b"a history of fabric-exporter\n";
 
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     with_suffix(path, ".lock")
+}
+
+/// An error if a path, or that of its lock, cannot be a history file.
+pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
+    ensure_regular(path)?;
+    ensure_regular(&lock_path(path))
 }
 
 /// The lock of the process that writes a file. A separate file: SQLite holds its own lock only during each
@@ -107,7 +113,7 @@ pub(crate) fn is_marked(lock: &Path) -> bool {
 
 /// The lock on the inode of a history.
 ///
-/// It is a lock of flock(2) on the descriptor of the [header](super::Header), and does not disturb SQLite, whose locks
+/// It is a lock of flock(2) on the descriptor of the [header](super::header::Header), and does not disturb SQLite, whose locks
 /// are POSIX locks of fcntl(2): on a local file system Linux keeps the two kinds apart (`i_flctx` has a list for each),
 /// so neither waits for the other. A POSIX lock of our own, on bytes that SQLite does not use, would be shared by all
 /// descriptors of the process, and lost whenever SQLite closes one of them. A lock of flock(2) belongs to the open file

@@ -1,23 +1,22 @@
-//! The reader of a file, which answers queries also while an exporter writes it; and what of a window it has.
+//! The reader of a file, which answers queries also while an exporter writes it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use rusqlite::{Connection, OpenFlags, Result};
+use rusqlite::{Connection, Result};
 
 use crate::cable_life::CableMatches;
+use crate::file::connection::open_to_read;
+use crate::file::counter_ids::CounterIds;
 use crate::file::lock::{is_marked, lock_path};
-use crate::file::record_kind::{CounterIds, RecordKind};
-use crate::file::sql::{Order, PortRow, Sql};
-use crate::file::{BUSY, cables, ensure_regular, packed, schema, timeline, walk, with_suffix};
-use crate::model::{
-    Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
-};
+use crate::file::paths::ensure_regular;
+use crate::file::readings::{self, Readings};
+use crate::file::sql::{Order, Sql};
+use crate::file::{cables, coverage, schema, tables, timeline};
+use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
 use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
 use crate::{HistoryError, time_of};
-use ib_fabric::reference::{PortReference, Reference};
-use ib_mad::{PortKey, PortNumber};
+use ib_mad::PortKey;
 
 /// A file that is read.
 #[derive(Debug)]
@@ -42,10 +41,10 @@ impl Reader {
             }
             HistoryError::database(path, "read the file")(error)
         };
-        let db = open(path).map_err(failed)?;
+        let db = open_to_read(path).map_err(failed)?;
         let application: i32 =
             db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
-        if application != schema::APPLICATION {
+        if application != tables::APPLICATION {
             return Err(HistoryError::foreign(path));
         }
         let version = schema::version(&db).map_err(failed)?;
@@ -100,6 +99,10 @@ impl Reader {
         Sql(&self.db)
     }
 
+    fn readings(&self) -> Readings<'_> {
+        Readings { sql: self.sql(), counter_ids: &self.counter_ids }
+    }
+
     pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> HistoryError + Copy {
         HistoryError::database(&self.path, "read the file")
     }
@@ -114,7 +117,7 @@ impl Reader {
         self.read(|| timeline::fabrics(self.sql(), at, &|name| !is_other(name)))
     }
 
-    /// Of the events that a filter and a predicate select, the latest first, `most` after the first `skip`; and
+    /// The events that a filter and a predicate select, the latest first: `most` of them after the first `skip`, and
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,
@@ -141,26 +144,6 @@ impl Reader {
             })
         })?;
         Ok((events, is_more))
-    }
-
-    pub(super) fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
-        let reference = Reference::new(called);
-        if let Some(link) = reference.link {
-            return self.sql().ports_at(&link.ends());
-        }
-        let mut found = Vec::new();
-        for PortReference { node, number } in &reference.ports {
-            found.extend(self.ports_of(node, Some(*number))?);
-        }
-        // The name of a node may look like a port.
-        if found.is_empty() { self.ports_of(&reference.text, None) } else { Ok(found) }
-    }
-
-    fn ports_of(&self, node: &str, number: Option<PortNumber>) -> Result<Vec<PortRow>> {
-        // Short ones are names, even if all their letters are hex digits.
-        let is_guid = node.len() > 10 || node.starts_with("0x");
-        let guid = Reference::new(node).guid.filter(|_| is_guid);
-        self.sql().ports_called(node, guid, number)
     }
 }
 
@@ -189,7 +172,7 @@ impl Source for Reader {
     }
 
     fn ports(&self, called: &str) -> Answer<Vec<Port>> {
-        let ports = self.read(|| self.ports_called(called))?;
+        let ports = self.read(|| self.sql().ports_referred_to(called))?;
         Ok(ports.into_iter().map(|(_, port)| port).collect())
     }
 
@@ -215,7 +198,7 @@ impl Source for Reader {
     }
 
     fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>> {
-        Ok(self.read(|| walk::error_deltas(self, window))?)
+        Ok(self.read(|| readings::error_deltas(self.readings(), window))?)
     }
 
     fn series(
@@ -224,8 +207,9 @@ impl Source for Reader {
         detail: SeriesDetail,
         window: Window,
     ) -> Answer<Vec<Series>> {
-        let series = self.read(|| walk::series(self, ports, detail, window))?;
-        Ok(series.ok_or(HistoryError::TooMuch(self.max_readings))?)
+        let (readings, most) = (self.readings(), self.max_readings);
+        let series = self.read(|| readings::series(readings, ports, detail, window, most))?;
+        Ok(series.ok_or(HistoryError::TooMuch(most))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
@@ -233,91 +217,10 @@ impl Source for Reader {
     }
 
     fn cable(&self, serial: &str) -> Answer<CableMatches> {
-        Ok(self.read(|| cables::find(self, serial))?)
+        Ok(self.read(|| cables::find(self.readings(), serial))?)
     }
 
     fn coverage(&self, window: Window) -> Answer<Coverage> {
-        Ok(self.read(|| coverage(self.sql(), window))?)
+        Ok(self.read(|| coverage::coverage(self.sql(), window))?)
     }
-}
-
-/// Opens a file to read. If there is no writer, and we may not create the files beside it that SQLite needs,
-/// it is read as immutable.
-fn open(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let look = |db: Connection| {
-        db.busy_timeout(BUSY)?;
-        schema::version(&db).map(|_| db)
-    };
-    match Connection::open_with_flags(path, flags).and_then(look) {
-        Err(error)
-            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen)
-                && !with_suffix(path, "-wal").exists() =>
-        {
-            let name =
-                path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(format!("file:{name}?immutable=1"), flags).and_then(look)
-        }
-        other => other,
-    }
-}
-
-/// Number of intervals without a sweep that counts as a gap.
-const GAP: f64 = 2.5;
-
-/// Sweeps before a window from which the interval is computed if there are too few in it.
-const BEFORE: u32 = 20;
-
-pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
-    let mut fabrics = BTreeMap::new();
-    for (fabric, name) in sql.fabrics()? {
-        fabrics.insert(name, of_fabric(sql, fabric, window)?);
-    }
-    Ok(Coverage { fabrics, damaged: damaged(sql, window)? })
-}
-
-fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage> {
-    let (from, to) = window.micros();
-    let sweeps = sql.sweeps(fabric, from, to)?;
-    let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
-    let mut lengths: Vec<i64> = sweeps.iter().filter_map(length).collect();
-    if lengths.is_empty() {
-        lengths.extend(sql.sweeps_until(fabric, to, BEFORE)?.iter().filter_map(length));
-    }
-    lengths.sort_unstable();
-    let interval = lengths.get(lengths.len() / 2).map_or(0.0, |micros| *micros as f64 / 1e6);
-    // After a single sweep it is not known when the next one was due.
-    let most = if interval > 0.0 { GAP * interval } else { f64::INFINITY };
-    let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX);
-    let mut ends = vec![window.from];
-    ends.extend(sweeps.iter().map(|(began, _)| time_of(*began)));
-    ends.push(window.to);
-    let spans = ends.iter().zip(ends.iter().skip(1)).map(|(&from, &to)| Window { from, to });
-    let gaps = spans.filter(|gap| sweeps.is_empty() || gap.length() > most).collect();
-    // The earliest frame has what was counted since the sweep before it.
-    let traffic_from = match sql.first_frame(RecordKind::TrafficDeltas, fabric)? {
-        Some(first) => Some(time_of(sql.sweep_before(fabric, first)?).max(window.from)),
-        None => None,
-    };
-    Ok(FabricCoverage { sweeps: sweeps.len(), interval, gaps, traffic_from })
-}
-
-/// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as much.)
-fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
-    let (from, to) = window.micros();
-    let mut damaged = 0;
-    sql.frames(RecordKind::ErrorDeltas, None, None, from..=to, &mut |row| {
-        damaged += usize::from(!packed::is_whole(row.data));
-        Ok(())
-    })?;
-    for hour in sql.hours((from, to))? {
-        let mut is_whole = true;
-        sql.digests(RecordKind::ErrorDeltas, hour.id..=hour.id, None, &mut |_, data| {
-            is_whole &= packed::is_whole(data);
-            Ok(())
-        })?;
-        damaged += if is_whole { 0 } else { hour.count };
-    }
-    Ok(damaged)
 }

@@ -6,9 +6,10 @@ use std::ops::{Range, RangeInclusive};
 
 use rusqlite::{Connection, Result};
 
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::id_map::IdMap;
-use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::sql::{Hour, Sql};
 use crate::file::walk::{Visitor, Walk};
 use crate::model::Window;
@@ -26,7 +27,7 @@ pub struct PortTotals {
 }
 
 impl PortTotals {
-    /// Of a port of which nothing is known yet.
+    /// The totals of a port of which nothing is known yet.
     pub fn blank(fabric: i64) -> Box<Self> {
         Box::new(PortTotals { fabric, known: CounterSet::default(), values: [0; COUNT] })
     }
@@ -188,7 +189,12 @@ impl<'a> SegmentRange<'a> {
         let hours = match kind {
             RecordKind::ErrorDeltas => &*self.hours,
             RecordKind::TrafficDeltas => &*self.summed,
-            _ => &[],
+            RecordKind::FirstTotals
+            | RecordKind::AllTotals
+            | RecordKind::PortChanges
+            | RecordKind::PortStates
+            | RecordKind::NodeChanges
+            | RecordKind::NodeStates => &[],
         };
         let began = (self.after.saturating_add(1), self.to);
         let (sql, fabric) = (self.sql, Some(self.fabric));

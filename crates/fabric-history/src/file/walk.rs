@@ -1,19 +1,15 @@
 //! Walks through readings, what counters grew by from one sweep to the next, in the digests of hours and in the
-//! frames of sweeps; and what queries make of them: the series of some ports, and the sums of all.
+//! frames of sweeps.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Result;
 
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
-use crate::file::reader::Reader;
 use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::sql::{CablePresence, Hour, Sql};
-use crate::model::{ErrorDelta, Series, Step, Sum, Window};
-use crate::source::SeriesDetail;
+use crate::file::sql::{Hour, Sql};
 use crate::time_of;
-use ib_mad::{Counter, PortKey};
 
 /// Called with each reading: the sweep, the frame, and the entry whose values the frame has.
 pub(crate) type Visitor<'a> = dyn FnMut(SweepInterval, &Frame, &Entry) + 'a;
@@ -42,13 +38,13 @@ fn first_part(ports: Option<&[u32]>) -> Option<u32> {
 pub(crate) struct Walk<'a> {
     pub sql: Sql<'a>,
     pub kind: RecordKind,
-    /// Of one fabric; of some ports, and of kinds without parts, also of all.
+    /// The fabric, or all fabrics: only for some ports, or for kinds without parts.
     pub fabric: Option<i64>,
-    /// Of these ports, in rising order, or of all.
+    /// The ports in rising order, or all ports.
     pub ports: Option<&'a [u32]>,
-    /// When the sweeps began whose frames are visited,
+    /// The first and the last moment at which a visited sweep began.
     pub began: (i64, i64),
-    /// and when they ended at the earliest.
+    /// The first moment at which a visited sweep ended.
     pub ended: i64,
 }
 
@@ -70,7 +66,7 @@ impl Walk<'_> {
         if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(self.ports, &digested, see) }
     }
 
-    /// Visits the digests of some hours: those of some ports of one part, or all; adds the hours that had any
+    /// Visits the digests of some hours for some ports of one part, or for all ports. Adds the hours that had any digest
     /// that can be read.
     fn visit_digests<'h>(
         &self,
@@ -121,137 +117,4 @@ impl Walk<'_> {
             Ok(())
         })
     }
-}
-
-/// For windows up to this length each sweep's traffic is returned, if recorded: 720 sweeps of two parts
-/// of 60,000 ports are unpacked in a fifth of a second.
-const SHORT: Duration = Duration::from_secs(3 * 3600);
-
-/// No sweep takes this long, in microseconds: one that began this long before a window is not in it.
-const LONGEST_SWEEP: i64 = 3_600_000_000;
-
-/// Readings of all fabrics in a window.
-fn walk<'a>(sql: Sql<'a>, kind: RecordKind, ports: Option<&'a [u32]>, window: Window) -> Walk<'a> {
-    let (from, to) = window.micros();
-    Walk { sql, kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
-}
-
-/// The series of some ports' counters; `None` if there are more readings than a response may have.
-pub(super) fn series(
-    reader: &Reader,
-    ends: &[PortKey],
-    detail: SeriesDetail,
-    window: Window,
-) -> Result<Option<Vec<Series>>> {
-    let sql = reader.sql();
-    let ports = sql.ports_at(ends)?;
-    if ports.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let mut ids: Vec<u32> = ports.iter().map(|(id, _)| *id).collect();
-    ids.sort_unstable();
-    let (most, mut count) = (reader.max_readings, 0usize);
-    let mut steps: BTreeMap<(u32, Counter), Vec<Step>> = BTreeMap::new();
-    let mut add = |span, frame: &Frame, entry: &Entry| {
-        let (from, to) = reading_times(span, entry);
-        if !window.has(to) {
-            return;
-        }
-        for (counter, by) in reader.counter_ids.values(frame, entry) {
-            count = count.saturating_add(1);
-            if count <= most {
-                steps.entry((entry.port, counter)).or_default().push(Step { from, to, by });
-            }
-        }
-    };
-    let hours = sql.hours(window.micros())?;
-    walk(sql, RecordKind::ErrorDeltas, Some(&ids), window).visit(&hours, &mut add)?;
-    if detail == SeriesDetail::All {
-        let summed = summed(sql, &hours, window)?;
-        walk(sql, RecordKind::TrafficDeltas, Some(&ids), window).visit(&summed, &mut add)?;
-    }
-    if count > most {
-        return Ok(None);
-    }
-    let ports: HashMap<u32, _> = ports.into_iter().collect();
-    let series = steps.into_iter().filter_map(|((port, counter), mut steps)| {
-        steps.sort_by_key(|step| step.to);
-        Some(Series { port: ports.get(&port)?.clone(), counter, steps })
-    });
-    Ok(Some(series.collect()))
-}
-
-/// The hours of which the sum of traffic is returned: those inside the window, if it is long, and
-/// those that end in it and of whose sweeps at least one was dropped.
-fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> Result<Vec<Hour>> {
-    let is_long = window.length() > SHORT;
-    let (from, to) = window.micros();
-    let mut summed = Vec::new();
-    for hour in hours {
-        let is_whole = match hour.traffic {
-            // The earliest is dropped first.
-            Some(first) => sql.has_frame(RecordKind::TrafficDeltas, hour.fabric, first)?,
-            None => false,
-        };
-        let is_in = hour.traffic.is_none_or(|first| from <= first);
-        if hour.ended <= to && (is_long && is_in || !is_whole) {
-            summed.push(hour.clone());
-        }
-    }
-    Ok(summed)
-}
-
-/// By port and counter, what grew.
-type Sums = BTreeMap<u32, BTreeMap<Counter, Sum>>;
-
-/// The errors of some ports, or of all.
-fn sums(reader: &Reader, ports: Option<&[u32]>, window: Window) -> Result<Sums> {
-    let sql = reader.sql();
-    let mut sums = Sums::new();
-    let hours = sql.hours(window.micros())?;
-    walk(sql, RecordKind::ErrorDeltas, ports, window).visit(
-        &hours,
-        &mut |span, frame, entry| {
-            let (_, at) = reading_times(span, entry);
-            if !window.has(at) {
-                return;
-            }
-            let of = sums.entry(entry.port).or_default();
-            for (counter, by) in reader.counter_ids.values(frame, entry) {
-                let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
-                sum.by = sum.by.saturating_add(by);
-                (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));
-            }
-        },
-    )?;
-    Ok(sums)
-}
-
-/// The errors of a port, by its id.
-pub(super) fn errors_of(reader: &Reader, port: u32, window: Window) -> Result<Vec<Sum>> {
-    let sums = sums(reader, Some(&[port]), window)?.remove(&port);
-    Ok(sums.unwrap_or_default().into_values().collect())
-}
-
-/// The errors of all ports.
-pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorDelta>> {
-    let (sql, sums) = (reader.sql(), sums(reader, None, window)?);
-    let peers = peers(sql, window)?;
-    let other = |port: &u32| peers.get(port).copied();
-    let ids: BTreeSet<u32> = sums.keys().copied().chain(sums.keys().filter_map(other)).collect();
-    let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
-    let moved = sums.into_iter().filter_map(|(port, sums)| {
-        let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());
-        let sums = sums.into_values().collect();
-        Some(ErrorDelta { port: ports.get(&port)?.clone(), peer, sums })
-    });
-    Ok(moved.collect())
-}
-
-/// The peer of each port, by its latest cable in a window.
-fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, u32>> {
-    let cables = sql.cable_presences(window.micros())?.into_iter();
-    Ok(cables
-        .flat_map(|CablePresence { ends: [low, high], .. }| [(low, high), (high, low)])
-        .collect())
 }

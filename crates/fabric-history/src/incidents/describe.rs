@@ -174,9 +174,11 @@ impl View<'_> {
         if self.is_planned() {
             return Severity::Info;
         }
+        if group.count(EventKind::DeviceFatal) > 0 {
+            return Severity::Critical;
+        }
         match kind {
             IncidentKind::SwitchDown | IncidentKind::LinkBad => Severity::Critical,
-            _ if group.count(EventKind::DeviceFatal) > 0 => Severity::Critical,
             IncidentKind::HostDown => warning(length >= LONG_OUTAGE || hosts >= MANY_HOSTS),
             IncidentKind::LinkDegraded | IncidentKind::LinkFlap | IncidentKind::LinkDown => {
                 Severity::Warning
@@ -188,7 +190,13 @@ impl View<'_> {
             IncidentKind::Monitoring => warning(
                 group.count(EventKind::SweepFailed) + group.count(EventKind::HistoryDisplaced) > 0,
             ),
-            _ => Severity::Info,
+            IncidentKind::LinkChanged
+            | IncidentKind::CableReplaced
+            | IncidentKind::CableMoved
+            | IncidentKind::CountersCleared
+            | IncidentKind::CountersSaturated
+            | IncidentKind::SubnetManager
+            | IncidentKind::FabricGrew => Severity::Info,
         }
     }
 

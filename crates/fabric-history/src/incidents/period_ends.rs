@@ -88,7 +88,11 @@ impl Grouper {
                         .is_none_or(|(up, verdict)| *up == Some(true) && *verdict < Verdict::Watch)
                 }),
                 GroupKind::Congestion | GroupKind::Monitoring => group.interrupted.is_some(),
-                _ => false,
+                GroupKind::Recabling
+                | GroupKind::Clear
+                | GroupKind::Saturation
+                | GroupKind::Master
+                | GroupKind::Growth => false,
             };
             if is_over {
                 group.found_over = Some(over);

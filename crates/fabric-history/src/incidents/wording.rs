@@ -14,9 +14,11 @@ const MAX_NAMED: usize = 3;
 
 impl View<'_> {
     pub fn advice(&self, kind: IncidentKind) -> Option<String> {
+        if self.is_planned() {
+            return None;
+        }
         let lasts = self.group.ended().is_none();
         let text = match kind {
-            _ if self.is_planned() => return None,
             IncidentKind::SwitchDown if lasts => "Check its power and console.",
             IncidentKind::SwitchDown => {
                 "Look in the log of the switch for the reason of its reset."

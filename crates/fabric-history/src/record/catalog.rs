@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, Result, params};
 
 use crate::event::About;
-use crate::file::record_kind::{CounterIds, guid_bits};
+use crate::file::counter_ids::CounterIds;
+use crate::file::record_kind::guid_bits;
 use crate::file::sql::{FABRIC_OF_LINK, Sql};
 use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};
@@ -15,8 +16,21 @@ use ib_fabric::{Fabric, PortIndex, PortMap};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
-/// The name of a node, and its host.
-type Names = (String, Option<String>);
+/// A node of the file, with its latest name and host.
+#[derive(Debug)]
+struct CatalogNode {
+    id: i64,
+    name: String,
+    host: Option<String>,
+}
+
+/// The ids of the node, the port and the link that an event is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SubjectIds {
+    pub node: Option<i64>,
+    pub port: Option<u32>,
+    pub link: Option<i64>,
+}
 
 #[derive(Debug)]
 pub struct FabricIds {
@@ -27,12 +41,12 @@ pub struct FabricIds {
     pub present_nodes: Vec<u32>,
     /// The fabric to which the indexes above belong.
     current: Option<Arc<Fabric>>,
-    /// Ids of all nodes in the file, with their latest names and hosts.
-    nodes: HashMap<Guid, (i64, Names)>,
+    /// All nodes in the file.
+    nodes: HashMap<Guid, CatalogNode>,
     /// Ids of all ports in the file, by node id and port number.
     by_end: HashMap<(i64, PortNumber), u32>,
     /// Ids of all links in the file, by the port ids of their ends, the lower first.
-    links: HashMap<(u32, u32), i64>,
+    links: HashMap<[u32; 2], i64>,
     /// Events that refer to nodes or links that are not present: these must not be pruned.
     pub referring_events: BTreeSet<i64>,
     cable_intervals: PresenceIntervals,
@@ -114,10 +128,12 @@ impl FabricIds {
             present_nodes: Vec::new(),
             current: None,
             nodes: nodes
-                .map(|(id, guid, name, host)| (Guid(guid.cast_unsigned()), (id, (name, host))))
+                .map(|(id, guid, name, host)| {
+                    (Guid(guid.cast_unsigned()), CatalogNode { id, name, host })
+                })
                 .collect(),
             by_end,
-            links: links.into_iter().map(|(low, high, id)| ((low, high), id)).collect(),
+            links: links.into_iter().map(|(low, high, id)| ([low, high], id)).collect(),
             referring_events: BTreeSet::new(),
             cable_intervals: PresenceIntervals::read(db, fabric, "cables", "link", &cables)?,
             node_intervals: PresenceIntervals::read(db, fabric, "presences", "node", presences)?,
@@ -135,15 +151,16 @@ impl FabricIds {
             let node = fabric.node(index);
             let guid = node.identity.guid;
             let known = self.nodes.get(&guid);
-            let id = if let Some((id, _)) = known {
-                *id
+            let id = if let Some(known) = known {
+                known.id
             } else {
                 let kind = node.identity.kind.label();
                 Sql(db).insert(add_node, params![self.fabric, guid_bits(guid), kind])?
             };
-            if known.is_none_or(|(_, (name, host))| *name != node.name || *host != node.host) {
+            if known.is_none_or(|known| known.name != node.name || known.host != node.host) {
                 Sql(db).execute(name_node, params![id, at, node.name, node.host])?;
-                self.nodes.insert(guid, (id, (node.name.clone(), node.host.clone())));
+                let (name, host) = (node.name.clone(), node.host.clone());
+                self.nodes.insert(guid, CatalogNode { id, name, host });
             }
             self.present_nodes.push(port_id(id)?);
             for port in fabric.ports_of(index) {
@@ -162,52 +179,52 @@ impl FabricIds {
         let nodes = self.present_nodes.iter().map(|node| (*node).into()).collect();
         self.node_intervals.update(db, nodes, at)?;
         let mut cables = HashSet::new();
-        for Link { low: a, high: b } in fabric.links() {
+        for Link { low, high } in fabric.links() {
             let id = |port: PortIndex| self.ports.get(port).copied();
-            let Some(ends) = id(a).zip(id(b)) else { continue };
-            cables.insert(self.link_between(db, ends)?);
+            let Some((low, high)) = id(low).zip(id(high)) else { continue };
+            cables.insert(self.link_between(db, [low, high])?);
         }
         self.cable_intervals.update(db, cables, at)
     }
 
     /// Removes the ids of pruned nodes, of their ports, and of pruned links.
     pub fn remove(&mut self, nodes: &HashSet<i64>, links: &HashSet<i64>) {
-        self.nodes.retain(|_, (id, _)| !nodes.contains(id));
+        self.nodes.retain(|_, node| !nodes.contains(&node.id));
         self.by_end.retain(|(node, _), _| !nodes.contains(node));
         self.links.retain(|_, link| !links.contains(link));
     }
 
     fn node(&self, guid: Guid) -> Option<i64> {
-        Some(self.nodes.get(&guid)?.0)
+        Some(self.nodes.get(&guid)?.id)
     }
 
     fn port(&self, guid: Guid, number: PortNumber) -> Option<u32> {
         self.by_end.get(&(self.node(guid)?, number)).copied()
     }
 
-    /// The ids of the node, the port and the link that an event is about.
-    pub fn subject(
-        &mut self,
-        db: &Connection,
-        about: About,
-    ) -> Result<(Option<i64>, Option<u32>, Option<i64>)> {
+    /// The ids of what an event is about.
+    pub fn subject(&mut self, db: &Connection, about: About) -> Result<SubjectIds> {
         Ok(match about {
-            About::All => (None, None, None),
-            About::Node(guid) => (self.node(guid), None, None),
-            About::Port(guid, number) => (self.node(guid), self.port(guid, number), None),
+            About::All => SubjectIds::default(),
+            About::Node(guid) => SubjectIds { node: self.node(guid), ..SubjectIds::default() },
+            About::Port(guid, number) => {
+                SubjectIds { node: self.node(guid), port: self.port(guid, number), link: None }
+            }
             About::Link(LinkId { low, high }) => {
                 let ends = self.port(low.guid, low.number).zip(self.port(high.guid, high.number));
-                (None, None, ends.map(|ends| self.link_between(db, ends)).transpose()?)
+                let link =
+                    ends.map(|(low, high)| self.link_between(db, [low, high])).transpose()?;
+                SubjectIds { link, ..SubjectIds::default() }
             }
         })
     }
 
-    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> Result<i64> {
+    fn link_between(&mut self, db: &Connection, ends: [u32; 2]) -> Result<i64> {
         if let Some(id) = self.links.get(&ends) {
             return Ok(*id);
         }
         let add = "INSERT INTO links (low, high) VALUES (?1, ?2)";
-        let id = Sql(db).insert(add, [ends.0, ends.1])?;
+        let id = Sql(db).insert(add, ends)?;
         self.links.insert(ends, id);
         Ok(id)
     }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use rusqlite::{Result, Transaction, params};
 
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::id_map::IdMap;
-use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
+use crate::file::record_kind::{RecordKind, State, part_of};
 use crate::file::sql::Sql;
 use crate::file::totals::{PortTotals, TotalsTable};
 use crate::record::catalog::FabricIds;
@@ -61,7 +62,7 @@ impl CounterDeltas {
     /// values as it goes: with the first sweep of 60,000 ports they are 20 MB.
     pub fn compute(
         sweep: SweepWriter<'_>,
-        ledger: &mut TotalsTable,
+        totals_table: &mut TotalsTable,
         ids: &FabricIds,
         snapshot: &Snapshot,
     ) -> Result<Self> {
@@ -71,7 +72,7 @@ impl CounterDeltas {
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
-            let totals = ledger.get_or_insert_with(port, || PortTotals::blank(sweep.fabric));
+            let totals = totals_table.get_or_insert_with(port, || PortTotals::blank(sweep.fabric));
             for &(id, counter) in &counters {
                 let Some(total) = reading.get(counter) else { continue };
                 let is_rare = || RecordKind::of(counter) == RecordKind::ErrorDeltas;

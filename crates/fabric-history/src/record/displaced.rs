@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::HistoryError;
 use crate::error::Displaced;
-use crate::file::{length, rename_log_aside, with_suffix};
+use crate::file::damaged::{length, rename_log_aside};
+use crate::file::paths::with_suffix;
 use crate::record::store::Store;
 
 impl Store {

@@ -17,7 +17,8 @@ use tokio::sync::watch;
 use crate::HistoryError;
 use crate::error::Displaced;
 use crate::event::{EventKind, NewEvent};
-use crate::file::{Header, count_aside, length};
+use crate::file::damaged::{count_aside, length};
+use crate::file::header::Header;
 use crate::model::Window;
 use crate::record::clock::ClockMonitor;
 use crate::record::events::EventDetector;
@@ -255,7 +256,7 @@ impl Recorder {
         let mut fabric = known.unwrap_or_else(|| {
             let mut detector = EventDetector::default();
             // Where cables were seen in earlier runs.
-            detector.places.restore(self.read(|store| store.module_places(name)));
+            detector.reports.places.restore(self.read(|store| store.module_places(name)));
             RecordedFabric::new(name, detector, now)
         });
         fabric.events.extend(fabric.detector.update(observation, now));
@@ -276,7 +277,7 @@ impl Recorder {
         if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
             let sweep = sweep.map(|sweep| (&**sweep, &observation.assessment));
-            let modules = &mut fabric.detector.places.changes;
+            let modules = &mut fabric.detector.reports.places.changes;
             let trusted_time = fabric.clock.trusted_time();
             let written = self.write(name, &fabric.events, modules, sweep, trusted_time);
             match written {

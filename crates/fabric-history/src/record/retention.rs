@@ -22,12 +22,13 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Result, Transaction, TransactionBehavior, params};
 
+use crate::file::connection::BUSY;
+use crate::file::paths::{ensure_free, free, with_suffix};
 use crate::file::record_kind::RecordKind::{
     AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
     TrafficDeltas,
 };
 use crate::file::sql::FABRIC_OF_LINK;
-use crate::file::{BUSY, ensure_free, free, with_suffix};
 use crate::record::store::Store;
 use crate::record::unreferenced::oldest;
 use crate::settings::HistorySettings;

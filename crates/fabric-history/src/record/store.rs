@@ -12,16 +12,18 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
-use crate::file::Header;
+use crate::file::connection::{BUSY, prepare};
+use crate::file::damaged::{set_aside, set_log_aside};
 use crate::file::flaps::flaps;
+use crate::file::header::{Header, ensure_ours};
 use crate::file::link_errors::link_errors;
 use crate::file::lock::{FileLock, WriterLock, lock, lock_path, mark};
 use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
-use crate::file::{BUSY, ensure_ours, prepare, schema, set_aside, set_log_aside, totals};
+use crate::file::{integrity, schema, tables, totals};
 use crate::model::Window;
-use crate::record::catalog::{Catalog, FabricIds};
+use crate::record::catalog::{Catalog, FabricIds, SubjectIds};
 use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
 use crate::record::module_places::{self, Place, PlaceChange};
 use crate::record::unreferenced::drop_unused;
@@ -48,9 +50,9 @@ pub struct Store {
     pub(super) path: PathBuf,
     catalog: Catalog,
     /// The totals that were written last.
-    ledger: TotalsTable,
+    totals: TotalsTable,
     /// What counters had counted before they were last reset, by port id.
-    befores: HashMap<u32, Arc<ResetOffsets>>,
+    reset_offsets: HashMap<u32, Arc<ResetOffsets>>,
     /// By fabric id.
     fabrics: HashMap<i64, WrittenFabric>,
     /// The length of the write-ahead log when it could not be truncated.
@@ -122,7 +124,7 @@ impl Store {
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         let _file = FileLock::new(path, &header.file(path)?)?;
-        let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
+        let Some(what) = integrity::fault(path, is_cancelled)? else { return Ok(None) };
         let error = HistoryError::Damaged(path.into(), what);
         set_aside(path, &error)?;
         Ok(Some(error))
@@ -154,21 +156,21 @@ impl Store {
         schema::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::create(&mut db).map_err(failed)?;
-        if !schema::is_history(header) {
+        if !tables::is_history(header) {
             // Everything else identifies it as a history: only these bytes are damaged.
-            db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
+            db.pragma_update(None, "application_id", tables::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = totals::latest(&db, &catalog.counters).map_err(failed)?;
-        let befores = befores(&db, &catalog).map_err(failed)?;
+        let totals = totals::latest(&db, &catalog.counters).map_err(failed)?;
+        let reset_offsets = reset_offsets(&db, &catalog).map_err(failed)?;
         let fabrics = written_fabrics(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
         let store = Store {
             db,
             path: path.to_owned(),
             catalog,
-            ledger,
-            befores,
+            totals,
+            reset_offsets,
             fabrics,
             log_left: Cell::new(0),
             length: Cell::new(0),
@@ -194,10 +196,11 @@ impl Store {
             .map_err(HistoryError::database(&self.path, "read totals"))?;
         let mut seed = TotalsSeed::new();
         for (port, guid, number) in ports {
-            let Some(totals) = self.ledger.get(port) else { continue };
+            let Some(totals) = self.totals.get(port) else { continue };
             let seed = seed.entry(PortKey::new(Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
-                let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
+                let offset =
+                    self.reset_offsets.get(&port).map_or(0, |before| before[counter as usize]);
                 seed.restore(counter, total, offset);
             }
         }
@@ -259,7 +262,7 @@ impl Store {
         modules: &[PlaceChange],
         sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<u64> {
-        let Store { db, catalog, ledger, befores, fabrics, .. } = self;
+        let Store { db, catalog, totals, reset_offsets, fabrics, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let counters = catalog.counters.clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
@@ -273,8 +276,8 @@ impl Store {
             known.pruned_unused = Some(at);
         }
         for port in &dropped {
-            ledger.remove(*port);
-            befores.remove(port);
+            totals.remove(*port);
+            reset_offsets.remove(port);
         }
         // Without a sweep the fabric is as it was last known.
         let ids = catalog.update(&db, fabric, sweep.map(|(snapshot, _)| &snapshot.fabric), at)?;
@@ -289,7 +292,7 @@ impl Store {
                 "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
                 params![fabric, since, at, ended],
             )?;
-            frames += CounterDeltas::compute(sweep, ledger, ids, snapshot)?.write(sweep)?;
+            frames += CounterDeltas::compute(sweep, totals, ids, snapshot)?.write(sweep)?;
             let is_stale = !dropped.is_empty();
             if is_stale {
                 // Their ids may be assigned again: what is written of these must not follow the old ones.
@@ -297,10 +300,10 @@ impl Store {
             }
             known.states.write(sweep, ids, snapshot, assessment)?;
             let since = known.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
-            let is_written = since >= SWEEPS_PER_TOTALS && write_totals(sweep, ledger, is_stale)?;
+            let is_written = since >= SWEEPS_PER_TOTALS && write_totals(sweep, totals, is_stale)?;
             frames += u64::from(is_written);
             known.since_totals = Some(if is_written { 0 } else { since });
-            write_befores(sweep, befores, ids, assessment)?;
+            write_reset_offsets(sweep, reset_offsets, ids, assessment)?;
         }
         for PlaceChange { serial, place } in modules {
             let PortKey { guid, number: port } = place.end;
@@ -326,12 +329,12 @@ fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> Result<()> {
 
 /// Writes the totals of all counters; returns whether there were any. Deletes the totals that were written
 /// before, even without new ones if they are stale.
-fn write_totals(sweep: SweepWriter<'_>, ledger: &TotalsTable, is_stale: bool) -> Result<bool> {
+fn write_totals(sweep: SweepWriter<'_>, totals: &TotalsTable, is_stale: bool) -> Result<bool> {
     let (kind, fabric) = (RecordKind::AllTotals, sweep.fabric);
     let last = "SELECT max(id) FROM frames WHERE tier = ?1 AND fabric = ?2";
     let last: Option<i64> = Sql(sweep.db).value(last, params![kind, fabric])?;
     let mut any = false;
-    totals::for_each_part(ledger, fabric, sweep.counters, |part, frame| {
+    totals::for_each_part(totals, fabric, sweep.counters, |part, frame| {
         any |= sweep.frame(kind, Some(part), frame)?;
         Ok::<_, rusqlite::Error>(())
     })?;
@@ -343,7 +346,7 @@ fn write_totals(sweep: SweepWriter<'_>, ledger: &TotalsTable, is_stale: bool) ->
 }
 
 fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> Result<()> {
-    let (node, port, link) = ids.subject(db, event.about)?;
+    let SubjectIds { node, port, link } = ids.subject(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
     let (fabric, place, text) = (ids.fabric, &event.place, &event.text);
@@ -356,15 +359,15 @@ fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> 
 }
 
 /// Writes what counters had counted before they were reset, where it differs from what was written last.
-fn write_befores(
+fn write_reset_offsets(
     sweep: SweepWriter<'_>,
-    befores: &mut HashMap<u32, Arc<ResetOffsets>>,
+    reset_offsets: &mut HashMap<u32, Arc<ResetOffsets>>,
     ids: &FabricIds,
     assessment: &Assessment,
 ) -> Result<()> {
     for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.reset_offsets else { continue };
-        let last = befores.get(&port);
+        let last = reset_offsets.get(&port);
         if last.is_some_and(|last| Arc::ptr_eq(last, before)) {
             continue;
         }
@@ -378,20 +381,20 @@ fn write_befores(
                 )?;
             }
         }
-        befores.insert(port, Arc::clone(before));
+        reset_offsets.insert(port, Arc::clone(before));
     }
     Ok(())
 }
 
 /// What counters had counted before they were last reset, by port id.
-fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetOffsets>>> {
-    let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
+fn reset_offsets(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetOffsets>>> {
+    let mut reset_offsets: HashMap<u32, ResetOffsets> = HashMap::new();
     let rows: Vec<(u32, u8, i64)> = Sql(db).rows("SELECT port, counter, count FROM befores", [])?;
     for (port, counter, count) in rows {
         let Some(counter) = catalog.counters.counter(counter) else { continue };
-        befores.entry(port).or_insert([0; _])[counter as usize] = count.cast_unsigned();
+        reset_offsets.entry(port).or_insert([0; _])[counter as usize] = count.cast_unsigned();
     }
-    Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
+    Ok(reset_offsets.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
 }
 
 /// What an earlier process has written: the last sweep in the order of writing, as clocks may have been wrong.

@@ -10,7 +10,7 @@ use super::initial_traffic::TrafficKeys;
 use super::problem::{Lines, Problem};
 use super::topology_source::TopologySource;
 use super::value::{Fraction, Time};
-use site_config::yaml::{self, Diagnostic};
+use yaml_config::yaml::{self, Diagnostic};
 
 /// A scenario as parsed. `docs/dev/scenarios.md` describes all keys.
 #[derive(Clone, Debug, Default, Deserialize)]

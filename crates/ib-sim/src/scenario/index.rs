@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::net::{Net, NodeId, PortId};
 use ib_mad::PortNumber;
 use ib_mad::node::NodeKind;
-use site_config::suggestion::{quoted, suggestion};
+use yaml_config::suggestion::{quoted, suggestion};
 
 /// The time of an event, and the number of the entry that it comes from: the order of events.
 pub type EventTime = (Duration, usize);

@@ -22,7 +22,7 @@ mod value;
 
 use std::path::{Path, PathBuf};
 
-use site_config::file::MAX_BYTES;
+use yaml_config::file::MAX_BYTES;
 
 use crate::net::shapes::FatTree;
 use crate::net::{self, Net};
@@ -56,8 +56,8 @@ pub const MAX_TOPOLOGY_BYTES: u64 = 256 << 20;
 /// Reads a regular file, up to a size.
 fn read_file(path: &Path, max: u64) -> Result<String, ScenarioError> {
     let wrong = |problem: String| Problem::new(None, problem).in_file(&path.display().to_string());
-    let bytes = site_config::file::read(path, max).map_err(|error| wrong(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| wrong(site_config::yaml::not_utf8(&error)))
+    let bytes = yaml_config::file::read(path, max).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| wrong(yaml_config::yaml::not_utf8(&error)))
 }
 
 impl Scenario {

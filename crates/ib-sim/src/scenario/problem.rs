@@ -1,7 +1,7 @@
 //! Mistakes in scenarios, with their lines.
 
-use site_config::yaml::Document;
 use thiserror::Error;
+use yaml_config::yaml::Document;
 
 /// Why a scenario cannot be resolved, in one line: the file or the override, the line, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -14,7 +14,7 @@ use super::timeline::Timeline;
 use super::value::Time;
 use crate::change::{MadDelivery, TimedChange};
 use crate::net::{Net, PortId};
-use site_config::suggestion::quoted;
+use yaml_config::suggestion::quoted;
 
 /// The longest delay of a MAD.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);

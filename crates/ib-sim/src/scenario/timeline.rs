@@ -13,7 +13,7 @@ use super::value::{LONGEST, Time};
 use crate::change::{AgentBehavior, FabricChange, MadDelivery, RegisterBehavior};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
-use site_config::suggestion::quoted;
+use yaml_config::suggestion::quoted;
 
 /// The most changes of a timeline.
 const MOST_CHANGES: u64 = 100_000;

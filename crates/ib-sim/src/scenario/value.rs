@@ -12,8 +12,8 @@ use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Vis
 use crate::change::RegisterBehavior;
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
-use site_config::suggestion::{quoted, suggestion};
-use site_config::units::HumanDuration;
+use yaml_config::suggestion::{quoted, suggestion};
+use yaml_config::units::HumanDuration;
 
 /// The longest timeline, and the longest time in it.
 pub const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);

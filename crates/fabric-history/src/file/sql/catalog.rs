@@ -5,6 +5,7 @@ use rusqlite::{Result, Row, params, params_from_iter};
 
 use crate::file::record_kind::guid_bits;
 use crate::model::Port;
+use ib_fabric::reference::{PortReference, Reference};
 use ib_mad::{Guid, PortKey, PortNumber};
 
 use super::{Sql, guid, marks};
@@ -84,6 +85,27 @@ impl Sql<'_> {
             UNION SELECT id FROM nodes WHERE guid = ?2) AND ports.number = coalesce(?3, ports.number)";
         let guid = guid.map(guid_bits);
         self.ports(of_node, [Value::from(name.to_owned()), guid.into(), number.into()])
+    }
+
+    /// The ports that a [`Reference`] means.
+    pub fn ports_referred_to(self, called: &str) -> Result<Vec<PortRow>> {
+        let reference = Reference::new(called);
+        if let Some(link) = reference.link {
+            return self.ports_at(&link.ends());
+        }
+        let mut found = Vec::new();
+        for PortReference { node, number } in &reference.ports {
+            found.extend(self.ports_of(node, Some(*number))?);
+        }
+        // The name of a node may look like a port.
+        if found.is_empty() { self.ports_of(&reference.text, None) } else { Ok(found) }
+    }
+
+    fn ports_of(self, node: &str, number: Option<PortNumber>) -> Result<Vec<PortRow>> {
+        // Short ones are names, even if all their letters are hex digits.
+        let is_guid = node.len() > 10 || node.starts_with("0x");
+        let guid = Reference::new(node).guid.filter(|_| is_guid);
+        self.ports_called(node, guid, number)
     }
 
     /// Some ports, as far as the file has them.

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use rusqlite::types::Value;
 use rusqlite::{Result, Row, params_from_iter};
 
+use crate::cursor::Cursor;
 use crate::file::record_kind::guid_bits;
 use crate::model::Event;
-use crate::source::{Cursor, EventFilter};
+use crate::source::EventFilter;
 use crate::time_of;
 use ib_fabric::topology::LinkId;
 use ib_mad::{PortKey, PortNumber};

@@ -1,11 +1,12 @@
 //! Congestions that begin and end, with what is needed to find their cause later: by then nothing of it is live.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
 use crate::event::EventKind;
-use crate::record::events::{EventDetector, Sweep};
+use crate::record::events::sweep::Sweep;
 use display_text::plural;
 use ib_fabric::topology::Node;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
@@ -13,14 +14,18 @@ use ib_health::congestion::{GRACE, Level, Region, Role, RootCause};
 use ib_health::outage::duration;
 use ib_health::{Assessment, PortAssessment};
 use ib_mad::node::NodeKind;
-use ib_mad::{Counter, Moment};
+use ib_mad::{Counter, Moment, PortKey};
 
 /// How many victims an event names.
 const MAX_VICTIMS: usize = 10;
 
+/// The congestions that have not ended, by their roots.
+#[derive(Debug, Default)]
+pub(super) struct OpenCongestions(BTreeMap<PortKey, OpenCongestion>);
+
 /// A congestion that has not ended.
 #[derive(Clone, Debug)]
-pub(super) struct OpenCongestion {
+struct OpenCongestion {
     place: String,
     began: Moment,
     last_seen: Moment,
@@ -48,15 +53,15 @@ struct Extent {
     victim_count: usize,
 }
 
-impl EventDetector {
+impl OpenCongestions {
     /// Jobs communicate in bursts: a congestion that was absent for no longer than [`GRACE`] is the same one.
-    pub(super) fn update_congestions(&mut self, sweep: &mut Sweep) {
+    pub fn update(&mut self, sweep: &mut Sweep) {
         let (snapshot, at) = (sweep.snapshot, sweep.snapshot.ended);
         for region in &sweep.assessment.regions {
             let discarded = discarded(sweep, region.root);
             let find = || Extent::find(region, snapshot, sweep.assessment);
-            let end = self.fabric.port_key(region.root);
-            if let Some(open) = self.congestions.get_mut(&end) {
+            let end = snapshot.fabric.port_key(region.root);
+            if let Some(open) = self.0.get_mut(&end) {
                 open.last_seen = at;
                 open.discarded = discarded.or(open.discarded);
                 open.discarded_before = open.discarded_before.or(discarded);
@@ -75,9 +80,9 @@ impl EventDetector {
                 discarded,
                 worst: extent,
             };
-            self.congestions.insert(end, open);
+            self.0.insert(end, open);
         }
-        self.congestions.retain(|end, open| {
+        self.0.retain(|end, open| {
             let is_over = at.since(open.last_seen) > GRACE;
             if is_over {
                 let (text, detail) = open.end();
@@ -117,7 +122,7 @@ impl Extent {
         let root = assessment.ports.get(region.root);
         let cause = match root.and_then(|root| root.role) {
             Some(Role::Root(cause)) => cause,
-            _ => RootCause::Unknown,
+            Some(Role::Victim { .. }) | None => RootCause::Unknown,
         };
         let edge = edge_node(fabric, region.root);
         let peer = fabric.port(region.root).connected_peer();

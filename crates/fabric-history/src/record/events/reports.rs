@@ -7,23 +7,32 @@ use serde_json::json;
 use crate::cable_life::SeenAt;
 use crate::event::EventKind;
 use crate::model::time;
-use crate::record::events::ports::LastPort;
-use crate::record::events::{EventDetector, Sweep};
-use crate::record::module_places::{self, Place, Serial, unix_seconds};
+use crate::record::events::ports::{LastPort, LastPorts};
+use crate::record::events::sweep::Sweep;
+use crate::record::module_places::{self, ModulePlaces, Place, Serial, unix_seconds};
 use ib_fabric::PortIndex;
 use ib_fabric::hardware::PortHardware;
-use ib_mad::PortKey;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
+use ib_mad::{Moment, PortKey};
 
 /// Ports of one device that reported one serial number within so many seconds have one module: OSFP modules have two
 /// ports (a public dump of 272 nodes has 123). No technician moves a cable in that time.
 const TWINS: u32 = 120;
 
-impl EventDetector {
-    pub(super) fn update_reports(&mut self, sweep: &mut Sweep) {
+/// What devices have reported of their ports.
+#[derive(Debug, Default)]
+pub struct DeviceReports {
+    /// Where cables and modules were seen.
+    pub places: ModulePlaces,
+    /// What was reported until then has been handled.
+    handled_until: Moment,
+}
+
+impl DeviceReports {
+    pub(super) fn update(&mut self, ports: &mut LastPorts, sweep: &mut Sweep) {
         let snapshot = sweep.snapshot;
-        let since = std::mem::replace(&mut self.reported_until, snapshot.ended);
+        let since = std::mem::replace(&mut self.handled_until, snapshot.ended);
         // Most ports were not read since: each has its turn within an interval.
         for (end, port) in snapshot.hardware.ports() {
             let is_cable_new = port.module.as_ref().is_some_and(|read| read.at > since);
@@ -32,7 +41,7 @@ impl EventDetector {
                 continue;
             }
             let Some(index) = snapshot.fabric.find(end) else { continue };
-            update_link_down(sweep, index, port, &mut self.ports[index]);
+            update_link_down(sweep, index, port, &mut ports.ports[index]);
             if is_cable_new {
                 self.update_cable(sweep, end, index, port);
             } else {

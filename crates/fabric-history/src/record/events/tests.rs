@@ -1,23 +1,25 @@
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use super::*;
-use fabric_observation::{Collector, Mastership};
+use super::EventDetector;
+use crate::event::NewEvent;
+use fabric_observation::{Collector, Mastership, Observation};
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
-use ib_fabric::{NodeIndex, PortIndex, PortMap};
+use ib_fabric::{NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_health::assessment::Flow;
 use ib_health::congestion::{Level, Region, Role, RootCause};
 use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
 use ib_health::verdict::Reasons;
-use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
+use ib_health::{Assessment, LinkAssessment, PortAssessment, Reason, Verdict};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::testing::up;
 use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::rate::Width;
-use ib_mad::{Counter, Reading};
+use ib_mad::{Counter, Moment, Reading};
 
 /// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
 struct Simulation {

@@ -1,6 +1,6 @@
 //! Builds the nets of shapes.
 
-use site_config::suggestion::{quoted, suggestion};
+use yaml_config::suggestion::{quoted, suggestion};
 
 use ib_mad::device::AGGREGATION_NODE;
 use ib_mad::node::NodeKind;

@@ -5,17 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput};
 
-use super::{Diagnostic, Found, syntax};
+use super::diagnostic::{Diagnostic, DiagnosticList, Position};
+use super::syntax;
 
 /// The most values that merge keys take over in a file: a thousand entries that take over a hundred each are fewer.
 const MAX_MERGED: usize = 1 << 18;
 
-/// A line and a column, from 1.
-pub(super) type Position = (u64, u64);
-
 /// The parser counts lines from 1, and columns from 0.
 fn position_of(marker: Marker) -> Position {
-    (marker.line().max(1) as u64, marker.col() as u64 + 1)
+    Position { line: marker.line().max(1) as u64, column: marker.col() as u64 + 1 }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +30,9 @@ pub(super) enum Kind {
 pub(super) struct Node {
     pub(super) position: Position,
     pub(super) kind: Kind,
-    /// Of a scalar.
+    /// The text of a scalar.
     pub(super) text: String,
-    /// Of a list or mapping.
+    /// The entries of a list or mapping.
     pub(super) children: Vec<Child>,
 }
 
@@ -48,6 +46,13 @@ pub(super) struct Child {
     pub(super) node: usize,
     /// It was refused, and is skipped.
     pub(super) removed: bool,
+}
+
+/// The place of a child: the node that it is in, and its index there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryIndex {
+    pub container: usize,
+    pub index: usize,
 }
 
 /// The tree of one file.
@@ -74,11 +79,11 @@ impl Node {
 
 impl Document {
     /// Parses a text. The diagnostics are errors of the syntax, and keys that are given twice.
-    pub(super) fn parse(text: &str) -> (Document, Found) {
+    pub(super) fn parse(text: &str) -> (Document, DiagnosticList) {
         let mut builder = Builder {
             events: Parser::new_from_str(text),
             document: Document::default(),
-            found: Found::default(),
+            diagnostics: DiagnosticList::default(),
             merged: 0,
             anchors: HashMap::new(),
             ended: false,
@@ -100,24 +105,27 @@ impl Document {
         }
         // A part of a file may mean something else than the whole.
         let document = if builder.is_broken { Document::default() } else { builder.document };
-        (document, builder.found)
+        (document, builder.diagnostics)
     }
 
     pub(super) fn key_of(&self, child: &Child) -> Option<&str> {
         self.nodes[child.key?].scalar()
     }
 
-    /// The path of a child of the node with this path.
-    pub(super) fn path_of(&self, path: &str, container: usize, index: usize) -> String {
-        let child = self.nodes[container].children.get(index);
-        match child.and_then(|child| self.key_of(child)) {
+    pub(super) fn child(&self, EntryIndex { container, index }: EntryIndex) -> Option<&Child> {
+        self.nodes[container].children.get(index)
+    }
+
+    /// The path of an entry of the node with this path.
+    pub(super) fn path_of(&self, path: &str, entry: EntryIndex) -> String {
+        match self.child(entry).and_then(|child| self.key_of(child)) {
             Some(key) => join(path, key),
-            None => format!("{path}[{index}]"),
+            None => format!("{path}[{}]", entry.index),
         }
     }
 
     /// Removes a child; `false` if there is none, or it is removed already.
-    pub(super) fn remove(&mut self, container: usize, index: usize) -> bool {
+    pub(super) fn remove(&mut self, EntryIndex { container, index }: EntryIndex) -> bool {
         let child = self.nodes[container].children.get_mut(index);
         child.is_some_and(|child| !std::mem::replace(&mut child.removed, true))
     }
@@ -132,7 +140,7 @@ impl Document {
             let children = self.nodes[node].children.iter().enumerate();
             let mut children = children.filter(|(_, child)| !child.removed);
             let (index, child);
-            let nth = rest.strip_prefix('[').and_then(|it| it.split_once(']'));
+            let nth = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
             // In a mapping it is a name.
             if let Some((nth, after)) = nth.filter(|_| self.nodes[node].kind == Kind::List) {
                 ((index, child), rest) = (children.nth(nth.parse().ok()?)?, after);
@@ -145,7 +153,7 @@ impl Document {
                 (index, child, rest) = named.min_by_key(|(.., after)| after.len())?;
             }
             rest = rest.strip_prefix('.').unwrap_or(rest);
-            path = self.path_of(&path, node, index);
+            path = self.path_of(&path, EntryIndex { container: node, index });
             (node, position) = (child.node, child.position);
         }
         Some(Diagnostic::new(position, path, problem))
@@ -163,7 +171,7 @@ fn join(path: &str, key: &str) -> String {
 struct Builder<'t> {
     events: Parser<'t, StrInput<'t>>,
     document: Document,
-    found: Found,
+    diagnostics: DiagnosticList,
     /// How many values merge keys have taken over.
     merged: usize,
     anchors: HashMap<usize, usize>,
@@ -175,7 +183,7 @@ struct Builder<'t> {
 
 impl<'t> Builder<'t> {
     fn report(&mut self, position: Position, path: &str, problem: impl Into<String>) {
-        self.found.add(|| Diagnostic::new(position, path, problem));
+        self.diagnostics.add(|| Diagnostic::new(position, path, problem));
     }
 
     /// The next event, which is about the value with this path; `None` at the end, and after an error.
@@ -276,7 +284,7 @@ impl<'t> Builder<'t> {
             keys.insert(text.to_owned(), node);
             return true;
         };
-        let (line, key) = (nodes[first].position.0, join(path, text));
+        let (line, key) = (nodes[first].position.line, join(path, text));
         self.report(position, &key, format!("the key is given twice (first in line {line})"));
         false
     }
@@ -297,7 +305,7 @@ impl<'t> Builder<'t> {
         if !sources.iter().all(|&source| nodes[source].kind == Kind::Map) {
             let position = nodes[from].position;
             self.report(position, "<<", "must be a mapping, or a list of mappings");
-            self.document.remove(map, index);
+            self.document.remove(EntryIndex { container: map, index });
             return;
         }
         let mut merged: Vec<Child> = nodes[map].children.clone();

@@ -4,8 +4,8 @@ use serde::Deserializer;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
-use super::ReadError;
-use super::tree::{Child, Document, Kind, Node};
+use super::read_error::ReadError;
+use super::tree::{Child, Document, EntryIndex, Kind, Node};
 use crate::suggestion::quoted;
 
 /// The most values of a file. More are aliases of aliases, as a file has at most 16 MiB.
@@ -20,7 +20,7 @@ pub(super) struct ValueDeserializer<'d> {
 }
 
 impl<'d> ValueDeserializer<'d> {
-    /// Of the root; `None` if the file is empty.
+    /// The deserializer of the root; `None` if the file is empty.
     pub(super) fn root(document: &'d Document) -> Option<Self> {
         document.values_read.set(0);
         let root = ValueDeserializer::new(document, document.root?);
@@ -31,7 +31,7 @@ impl<'d> ValueDeserializer<'d> {
         ValueDeserializer { document, node: &document.nodes[id], id }
     }
 
-    /// What has to be something else than it is.
+    /// The error of a value that has the wrong form.
     fn refused(&self, wanted: &str) -> ReadError {
         let is = match self.node.kind {
             Kind::Plain | Kind::Quoted => "a single value",
@@ -165,7 +165,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         if self.node.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    /// Of the variant of an enum.
+    /// For a variant of an enum that has no content.
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         if self.node.is_null() {
             visitor.visit_unit()
@@ -221,9 +221,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
             (Kind::List, ..) => Err(ReadError::new(one_of() + "; not a list")),
             (Kind::Map, None, _) if children.is_empty() => Err(ReadError::new(one_of())),
             // Its one key was removed, and has a diagnostic.
-            (Kind::Map, None, _) => {
-                Err(ReadError { is_repeated: true, ..ReadError::new(one_of()) })
-            }
+            (Kind::Map, None, _) => Err(ReadError::repeated(one_of())),
             // `flap: {link: x}`
             (Kind::Map, Some(_), None) => {
                 visitor.visit_enum(MapAccessDeserializer::new(self.entries()))
@@ -231,7 +229,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
             (Kind::Map, Some(_), Some((index, _))) => Err(ReadError::new(
                 "too many keys: only one name is allowed here, with its keys indented below it",
             )
-            .within(self.id, index, true)),
+            .within(EntryIndex { container: self.id, index }, true)),
         }
     }
 
@@ -272,9 +270,8 @@ impl<'d> Entries<'d> {
         child: &Child,
     ) -> Result<T::Value, ReadError> {
         let value = ValueDeserializer::new(self.container.document, key.unwrap_or(child.node));
-        seed.deserialize(value).map_err(|error| {
-            error.within(self.container.id, self.next.saturating_sub(1), key.is_some())
-        })
+        let entry = EntryIndex { container: self.container.id, index: self.next.saturating_sub(1) };
+        seed.deserialize(value).map_err(|error| error.within(entry, key.is_some()))
     }
 }
 
