@@ -15,8 +15,8 @@ use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
-use super::links::reason;
-use super::list::{NodeMatch, counts, is_wanted};
+use super::cells::{reason, verdict_counts};
+use super::node_match::{NodeMatch, is_wanted};
 use super::source::FabricSource;
 use super::terminal::printable;
 use crate::exit::{Exit, Fatal};
@@ -121,7 +121,7 @@ impl Gate {
                 Some((_, fault)) => (format!(": {}", fault.why), fault.repair.clone()),
                 None => (String::new(), None),
             };
-            faults.push(Fault { why: format!("{}{why}", counts(&failing, false)), repair });
+            faults.push(Fault { why: format!("{}{why}", verdict_counts(&failing, false)), repair });
         }
         let name = level.to_possible_value().map(|value| value.get_name().to_owned());
         let flag = format!("--fail-on {}", name.unwrap_or_default());

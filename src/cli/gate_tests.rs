@@ -5,7 +5,7 @@ use clap::Parser;
 
 use super::gate::{self, FailOn, Gate};
 use super::links::LinksArgs;
-use super::list::NodeMatch;
+use super::node_match::NodeMatch;
 use super::nodes::NodesArgs;
 use super::{Cli, Verb};
 use fabric_api::model::{

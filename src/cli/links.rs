@@ -10,12 +10,14 @@ use fabric_api::links::links;
 use fabric_api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
 use fabric_api::{Filter, LINKS, MAX_LIMIT, spares};
 use fabric_history::cable_life::begins_with;
-use ib_health::Verdict;
 use ib_health::verdict::Repair;
 
+use super::cells::wait_rank;
+use super::cells::{self, rate, reason};
 use super::gate::{self, Gate};
-use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
-use super::ports::wait_rank;
+use super::list::{self, Found, ListArgs, SortKey, VerdictArgs};
+use super::node_match;
+use super::node_match::NodeMatch;
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -144,7 +146,7 @@ impl LinksArgs {
 
     fn selects(&self, link: &Link, ends: &[NodeMatch]) -> bool {
         let reasons = link.reasons.iter().map(|reason| &*reason.reason);
-        let has = |end: &End| list::is_wanted(ends, &end.node, &end.guid, Some(end.port));
+        let has = |end: &End| node_match::is_wanted(ends, &end.node, &end.guid, Some(end.port));
         self.selection.selects(link.verdict(), reasons) && link.ends.iter().any(has)
     }
 
@@ -271,7 +273,7 @@ fn summary(found: &Links, selected: Option<usize>, suspect: bool, nodes: &str) -
     };
     match all.count() {
         0 => parts.push("no links found".into()),
-        _ => parts.push(listed + &list::counts(&all, true)),
+        _ => parts.push(listed + &cells::verdict_counts(&all, true)),
     }
     let conditions = found.fabrics.iter().map(|it| (&*it.fabric, &it.condition));
     list::headline(conditions) + &parts.join("; ")
@@ -348,11 +350,6 @@ fn repair(link: &Link) -> String {
     repair.map(|it| it.repair.replace('_', " ")).unwrap_or_default()
 }
 
-/// Width and speed of a link: `4x NDR`.
-pub(super) fn rate(width: Option<&str>, speed: Option<&str>) -> String {
-    width.zip(speed).map_or_else(|| "-".into(), |(width, speed)| format!("{width} {speed}"))
-}
-
 /// What a technician orders and looks for: part and serial number of the cable, or of the modules at both ends.
 fn cable(link: &Link) -> String {
     let known = |end: &End| {
@@ -363,17 +360,6 @@ fn cable(link: &Link) -> String {
         [a, b] if a == b || b.is_empty() => a,
         [a, b] if a.is_empty() => b,
         [a, b] => format!("A: {a}; B: {b}"),
-    }
-}
-
-/// The evidence of the most severe reason, and the number of the others.
-pub(super) fn reason(link: &Link) -> String {
-    let mut told = link.told_reasons();
-    match (told.next(), told.count(), link.verdict()) {
-        (Some(worst), 0, _) => worst.evidence.clone(),
-        (Some(worst), more, _) => format!("{} (+{more})", worst.evidence),
-        (None, _, Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
-        (None, ..) => String::new(),
     }
 }
 

@@ -8,14 +8,11 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use yaml_config::units::HumanDuration;
 
-use crate::history_client::Place;
-use display_text::grouped;
-use fabric_api::model::{Condition, LEARNING, Verdicts};
+use fabric_api::model::Condition;
 use ib_health::{Reason, Verdict};
-use ib_mad::{PortKey, PortNumber};
 
 use super::gate::{FailOn, Gate};
-use super::source::{FabricSource, OnceArgs, SourceArgs, is_at};
+use super::source::{FabricSource, OnceArgs, SourceArgs};
 use super::table::{Style, Table};
 use super::terminal::{self, ColorChoice, printable};
 use crate::cli::output::{as_json, print};
@@ -227,24 +224,6 @@ pub fn reordered<T>(rows: Vec<T>, order: Vec<usize>) -> impl Iterator<Item = T> 
     order.into_iter().filter_map(move |index| rows[index].take())
 }
 
-/// The counts of verdicts as a text, the worst first: `1 bad, 2 degraded, 40 unknown (38 learning)`.
-pub fn counts(verdicts: &Verdicts, with_zeros: bool) -> String {
-    let some = verdicts.worst_first().into_iter().filter(|(_, count)| with_zeros || *count > 0);
-    let text = some.map(|(verdict, count)| count_of(verdicts, verdict, count));
-    text.collect::<Vec<_>>().join(", ")
-}
-
-/// The count of a verdict; of unknown links, how many were only not observed for long enough.
-pub fn count_of(verdicts: &Verdicts, verdict: Verdict, count: usize) -> String {
-    let text = format!("{} {}", grouped(count), Verdict::word(verdict.label()));
-    match verdicts.learning {
-        learning if verdict == Verdict::Unknown && learning > 0 => {
-            format!("{text} ({} {LEARNING})", grouped(learning))
-        }
-        _ => text,
-    }
-}
-
 /// What the counts of links do not show, for the beginning of a summary: nodes that are down, and what is not known. With
 /// the names of the fabrics if there are several.
 pub fn headline<'a>(fabrics: impl Iterator<Item = (&'a str, &'a Condition)>) -> String {
@@ -261,54 +240,6 @@ pub fn headline<'a>(fabrics: impl Iterator<Item = (&'a str, &'a Condition)>) -> 
         }
     }
     text
-}
-
-/// Nodes and ports that are selected.
-#[derive(Clone, Debug)]
-pub enum NodeMatch {
-    /// By a pattern of node names.
-    Pattern(String),
-    /// These.
-    Places(Vec<Place>),
-}
-
-impl NodeMatch {
-    /// What the values of `--node` mean.
-    pub fn all(source: &FabricSource, texts: &[String]) -> Result<Vec<Self>, Fatal> {
-        let of = |text: &String| match text {
-            pattern if pattern.contains('*') => Ok(NodeMatch::Pattern(pattern.clone())),
-            text => source.places("--node", text).map(NodeMatch::Places),
-        };
-        texts.iter().map(of).collect()
-    }
-
-    pub fn has(&self, node: &str, guid: &str, port: Option<PortNumber>) -> bool {
-        match self {
-            NodeMatch::Pattern(pattern) => glob(pattern, node),
-            NodeMatch::Places(places) => guid.parse().is_ok_and(|guid| match port {
-                Some(port) => is_at(places, PortKey::new(guid, port)),
-                None => places.iter().any(|(of, _)| *of == guid),
-            }),
-        }
-    }
-}
-
-/// Whether a node is selected, or one of its ports; without a selection all are.
-pub fn is_wanted(wanted: &[NodeMatch], node: &str, guid: &str, port: Option<PortNumber>) -> bool {
-    wanted.is_empty() || wanted.iter().any(|it| it.has(node, guid, port))
-}
-
-/// Whether a name matches a pattern with `*`, in any case.
-fn glob(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
 }
 
 #[cfg(test)]
@@ -341,20 +272,5 @@ mod tests {
         let flapping = args(&[], &[Reason::Flapping, Reason::Down]);
         assert!(flapping.selects(Verdict::Bad, ["width", "down"]));
         assert!(!flapping.selects(Verdict::Bad, ["width"]));
-    }
-
-    #[test]
-    fn patterns_have_any_number_of_stars() {
-        for (pattern, name, is_match) in [
-            ("leaf-*", "LEAF-0-1", true),
-            ("*-1", "leaf-0-1", true),
-            ("l*0*1", "leaf-0-1", true),
-            ("*", "", true),
-            ("leaf", "leaf-1", false),
-            ("leaf-1*1", "leaf-1", false),
-            ("l*x*1", "leaf-0-1", false),
-        ] {
-            assert_eq!(glob(pattern, name), is_match, "{pattern} {name}");
-        }
     }
 }

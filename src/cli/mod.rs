@@ -1,5 +1,6 @@
 //! The command line, one verb per file.
 
+mod cells;
 pub mod check;
 pub mod completions;
 mod daemon;
@@ -14,6 +15,7 @@ pub mod leftovers;
 pub mod links;
 mod list;
 pub mod man;
+mod node_match;
 pub mod nodes;
 mod output;
 pub mod ports;

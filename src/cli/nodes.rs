@@ -11,8 +11,11 @@ use fabric_api::nodes::nodes;
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
+use super::cells;
 use super::gate::{self, Fault, Gate};
-use super::list::{self, Found, ListArgs, NodeMatch, SortKey};
+use super::list::{self, Found, ListArgs, SortKey};
+use super::node_match;
+use super::node_match::NodeMatch;
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -135,7 +138,7 @@ impl NodesArgs {
         let nodes = plural(count, "node");
         let listed =
             if selected.len() < count { format!("{} of ", selected.len()) } else { String::new() };
-        let counts = list::counts(&verdicts, true);
+        let counts = cells::verdict_counts(&verdicts, true);
         let conditions = found.fabrics.iter().map(|it| (&*it.fabric, &it.condition));
         let headline = list::headline(conditions);
         let summary = format!("{headline}{listed}{nodes}, {down} down; worst links: {counts}");
@@ -149,13 +152,13 @@ impl NodesArgs {
     fn selects(&self, node: &Node, wanted: &[NodeMatch]) -> bool {
         (!self.down || !node.up)
             && (self.verdict.is_empty() || self.verdict.contains(&worst(node)))
-            && list::is_wanted(wanted, &node.node, &node.guid, None)
+            && node_match::is_wanted(wanted, &node.node, &node.guid, None)
     }
 }
 
 /// Why a node is not ok: by its links.
 fn fault(node: &Node) -> Fault {
-    let why = format!("{} with links {}", node.node, list::counts(&node.verdicts, false));
+    let why = format!("{} with links {}", node.node, cells::verdict_counts(&node.verdicts, false));
     Fault { why, repair: Some(format!("See fabric-exporter links --node '{}'.", node.node)) }
 }
 
@@ -217,7 +220,7 @@ fn row(fabric: &str, node: &Node) -> super::table::Row {
         node.node.clone(),
         node.node_type.to_string(),
         if node.up { "up" } else { "down" }.to_owned(),
-        list::counts(&node.verdicts, false),
+        cells::verdict_counts(&node.verdicts, false),
         node.down_since.as_deref().map(gate::local_time).unwrap_or_default(),
         node.behind.as_ref().map(|by| by.node.clone()).unwrap_or_default(),
         node.device.as_deref().unwrap_or_default().to_owned(),

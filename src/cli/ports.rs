@@ -10,11 +10,11 @@ use crate::history_client::Place;
 use display_text::plural;
 use fabric_api::model::{NodeDetail, Port, Verdicts};
 use ib_health::Verdict;
-use ib_health::congestion::FLOOR;
 
+use super::cells::{self, rate, wait, wait_rank};
 use super::gate::{self, Fault, Gate};
-use super::links::rate;
-use super::list::{self, Found, ListArgs, NodeMatch, SortKey, VerdictArgs};
+use super::list::{Found, ListArgs, SortKey, VerdictArgs};
+use super::node_match::NodeMatch;
 use super::source::{FabricSource, is_at};
 use super::table::{Fit, Table};
 use super::terminal;
@@ -115,7 +115,7 @@ impl PortsArgs {
             room -= detail.ports.len();
         }
         let summary =
-            format!("{}; links: {}", plural(count, "port"), list::counts(&verdicts, true));
+            format!("{}; links: {}", plural(count, "port"), cells::verdict_counts(&verdicts, true));
         gate.add(verdicts);
         Found { model: nodes, summary, gate }
     }
@@ -173,25 +173,6 @@ fn row(port: &Port) -> super::table::Row {
         errors(port),
     ];
     (Color::of(verdict(port)).filter(|_| linked.is_some()), cells)
-}
-
-/// A share as a percentage: `12.3%`.
-pub(super) fn percent(share: f32) -> String {
-    format!("{:.1}%", share * 100.0)
-}
-
-/// A wait ratio as a percentage; why it is not known.
-pub(super) fn wait(ratio: Option<f32>, is_saturated: bool) -> String {
-    let unknown = if is_saturated { "saturated" } else { "" };
-    ratio.map_or(unknown.into(), percent)
-}
-
-/// The rank of a wait ratio, the highest last. One that is not known because its counter is full comes between those of
-/// ports that wait and those of ports that do not.
-pub(super) fn wait_rank(ratio: Option<f32>, is_saturated: bool) -> u64 {
-    let unknown = if is_saturated { FLOOR } else { 0.0 };
-    // Ratios are not negative, so their bits have the same order.
-    ratio.unwrap_or(unknown).to_bits().into()
 }
 
 /// The error counters that are not 0. Corrected symbols are normal: only `--json` has them.

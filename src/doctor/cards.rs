@@ -11,7 +11,8 @@ use rdma_host::model::Device;
 use rdma_host::reader::sysfs::Directory;
 
 use super::Subject::{Modules, Pci};
-use super::{CheckedHost, Finding, Level, NO_DEVICE, bad, finding, note, ok, warn};
+use super::checked_host::{CheckedHost, NO_DEVICE};
+use super::finding::{Finding, Level, bad, finding, note, ok, warn};
 
 /// A driver of a PCI function.
 #[derive(Clone, Copy)]

@@ -19,7 +19,8 @@ use fabric_observation::SiteFileKind;
 use yaml_config::ConfigError;
 
 use super::Subject::{Configuration, Listener};
-use super::{CheckedHost, DoctorOptions, Finding, bad, note, ok, warn};
+use super::checked_host::{CheckedHost, DoctorOptions};
+use super::finding::{Finding, bad, note, ok, warn};
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let settings = host.settings();

@@ -22,7 +22,7 @@ use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 
-use super::{Finding, Subject, bad, grouped, note, ok, shortened, warn};
+use super::finding::{Finding, Subject, bad, grouped, note, ok, shortened, warn};
 
 /// How long the discovery may take. 60,000 ports of switches that respond in 50 µs take less; a fabric with
 /// many dead hosts may take more.

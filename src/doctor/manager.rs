@@ -22,10 +22,9 @@ use process_clock::Clock;
 use rdma_host::model::{Device, Port};
 
 use super::Subject::{Ports, SubnetManager};
-use super::{
-    CheckedHost, Finding, Level, NO_DEVICE, bad, fabric, finding, is_infiniband, note, ok,
-    port_name, shortened, warn,
-};
+use super::checked_host::{CheckedHost, NO_DEVICE, is_infiniband, port_name};
+use super::fabric;
+use super::finding::{Finding, Level, bad, finding, note, ok, shortened, warn};
 
 /// Timeout and retries: each SMP is sent twice at most, and the last two at once. With the 100 ms that the
 /// engine adds to each, a manager that does not respond takes 1.2 s.

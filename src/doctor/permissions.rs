@@ -23,9 +23,8 @@ use ib_umad::umad::UmadPort;
 use rdma_host::model::{Device, Port};
 
 use super::Subject::{Partitions, Permissions};
-use super::{
-    CheckedHost, Finding, Level, NO_DEVICE, NO_SWEEP, bad, note, ok, port_name, shortened, warn,
-};
+use super::checked_host::{CheckedHost, NO_DEVICE, NO_SWEEP, port_name};
+use super::finding::{Finding, Level, bad, note, ok, shortened, warn};
 
 /// Enough locked memory to use verbs: the kernel locks what a program registers. The default limit was 64 KiB
 /// until Linux 5.16, and is 8 MiB since.

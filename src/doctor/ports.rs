@@ -8,10 +8,9 @@ use ib_mad::port_state::{PhysicalState, PortState};
 use rdma_host::model::{Device, DeviceInfo, IpoibMode, Netdev, Port, PortKind};
 
 use super::Subject::{Firmware, Ipoib, Ports};
-use super::{
-    CheckedHost, Finding, HUNG_FIRMWARE, Level, NO_DEVICE, bad, cards, finding, grouped,
-    is_infiniband, note, ok, port_name, warn,
-};
+use super::cards;
+use super::checked_host::{CheckedHost, HUNG_FIRMWARE, NO_DEVICE, is_infiniband, port_name};
+use super::finding::{Finding, Level, bad, finding, grouped, note, ok, warn};
 
 /// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
 /// addresses come first.

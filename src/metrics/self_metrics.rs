@@ -7,8 +7,7 @@ use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::{Snapshot, change};
 use rdma_host::model::HostSnapshot;
 
-use super::fabric::names;
-use super::family_table::{families, family};
+use super::family_table::{families, family, names};
 use super::own;
 use super::selection::Shard;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-pub use display_text::{grouped as count, plural};
+pub use display_text::{grouped, plural};
 use fabric_api::Fabrics;
 use fabric_api::model::{
     BusyLink, CUT_OFF, Condition, Congestion, DOWN, Flow, LEARNING, Learning, Link, Node, Port,
@@ -309,7 +309,7 @@ pub fn counted(count_read: Option<u64>, least: Option<&str>) -> Markup {
         @match count_read {
             None => span .quiet { "not read" },
             Some(0) => span .quiet { "0" },
-            Some(number) => { @if let Some(why) = least { abbr title=(why) { "≥ " } } (count(number)) }
+            Some(number) => { @if let Some(why) = least { abbr title=(why) { "≥ " } } (grouped(number)) }
         }
     }
 }
@@ -317,7 +317,8 @@ pub fn counted(count_read: Option<u64>, least: Option<&str>) -> Markup {
 /// The count of each verdict that occurs, the worst first: `1 bad, 12 ok`.
 pub fn verdict_counts(verdicts: &Verdicts) -> String {
     let counts = verdicts.shown().into_iter().filter(|(_, links)| *links > 0);
-    let counts = counts.map(|(it, links)| format!("{} {}", count(links as u64), Verdict::word(it)));
+    let counts =
+        counts.map(|(it, links)| format!("{} {}", grouped(links as u64), Verdict::word(it)));
     counts.collect::<Vec<_>>().join(", ")
 }
 
@@ -398,7 +399,7 @@ pub fn list_pager(page: usize, pages: usize, address: impl Fn(usize) -> String) 
     let last = pages.max(1);
     let previous = (page > 1).then(|| ("Previous", address((page - 1).min(last))));
     let next = (page < last).then(|| ("Next", address(page + 1)));
-    let current = format!("Page {} of {}", count(page as u64), count(last as u64));
+    let current = format!("Page {} of {}", grouped(page as u64), grouped(last as u64));
     html! { @if last > 1 { (pager("Pages of the list", &current, [previous, next])) } }
 }
 

@@ -17,7 +17,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_observation::{MonitorStats, SharedState};
 use ib_health::{Reason, Verdict};
 
-use super::components::{self, count, plural, verdict};
+use super::components::{self, grouped, plural, verdict};
 use super::incidents::table;
 use crate::history_queries;
 use crate::history_queries::HistoryAnswer;
@@ -177,7 +177,7 @@ fn health(it: &Fabric) -> Markup {
         (bar(&it.verdicts))
         ul .verdicts { @for (word, number) in it.verdicts.shown() { @if word != LEARNING || number > 0 { li {
             a href=(list(word)) class=(word) {
-                span .number { (count(number as u64)) } " " (Verdict::word(word))
+                span .number { (grouped(number as u64)) } " " (Verdict::word(word))
             }
         } } } }
         @if let Some(learning) = &it.learning {
@@ -191,7 +191,7 @@ fn health(it: &Fabric) -> Markup {
         @let shown = reasons.len().min(MAX_REASONS.max(bad));
         @if !reasons.is_empty() { ul .why {
             @for because in &reasons[..shown] { li {
-                span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
+                span .number { (grouped(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
             } }
             @if reasons.len() > shown { li .quiet { "and " (plural(reasons.len() - shown, "other reason")) } }
         } }
@@ -229,7 +229,7 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         } }
         @if it.nodes.is_empty() { p { strong { "No nodes found." } } }
         @else if down == 0 { p { "All up." } } @else {
-            p { strong { (count(down as u64)) " down" } }
+            p { strong { (grouped(down as u64)) " down" } }
             ul .down {
                 @let alone: Vec<_> = it.nodes_down.iter().filter(|node| node.behind.is_none()).collect();
                 @for node in &alone { li {
@@ -262,7 +262,7 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
         p { "Duration " (seconds(sweep.seconds)) ", interval " (seconds(it.interval_seconds)) "." }
         @if !sweep.failing.is_empty() { p { strong { "Failed: " (sweep.failing.join(", ")) } } }
         dl {
-            div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
+            div { dt { "Ports read" } dd { (grouped(sweep.ports_read as u64)) } }
             div { dt { "Ports with failed requests" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Unresponsive nodes" } dd { (bad(sweep.nodes_unresponsive)) } }
             div { dt { "MADs timed out" } dd { (components::percent(lost as f32)) } }
@@ -298,7 +298,7 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
         } } }
         @if all > it.worst_links.len() {
             p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
-                "All " (count(all as u64)) " bad and degraded links"
+                "All " (grouped(all as u64)) " bad and degraded links"
             } }
         }
     }

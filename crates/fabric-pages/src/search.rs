@@ -83,7 +83,7 @@ fn former_places(life: &CableLife, clock: &LocalClock) -> Markup {
                 td data-label="Worst verdict" { @if let Some(worst) = place.worst_verdict {
                     (components::verdict(worst.label()))
                 } }
-                td .n data-label="Link downs" { (components::count(place.link_downs)) }
+                td .n data-label="Link downs" { (components::grouped(place.link_downs)) }
             } } }
         }
         p .quiet { code { "fabric-exporter history cable " (life.serial) } " lists its events and errors." }

@@ -2,6 +2,7 @@
 
 mod browser;
 mod jobs;
+mod mlx5;
 mod own_host;
 mod past;
 mod roce;

@@ -1,8 +1,6 @@
 //! The own host of a demo: its InfiniBand devices are adapters of the simulated fabric, with the counters that sweeps
 //! read there, too; its RoCE device has counters of its own.
 
-use std::sync::Arc;
-
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::{Moment, Reading};
@@ -11,12 +9,10 @@ use ib_sim::scenario::OwnHost;
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, lock};
 use process_clock::Clock;
-use rdma_host::model::{
-    Device, DeviceInfo, HostSnapshot, HwName, HwReading, IpoibMode, Netdev, Port, PortKind, Sensor,
-    hw_counter,
-};
+use rdma_host::model::{Device, DeviceInfo, HostSnapshot, IpoibMode, Netdev, Port, PortKind};
 use rdma_host::reader::DeviceSource;
 
+use super::mlx5::{hw, mlx5};
 use super::roce::Roce;
 
 /// Counters of mlx5's queues that are 0 on a good network (kernel: drivers/infiniband/hw/mlx5/counters.c).
@@ -100,26 +96,6 @@ fn device(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> D
     mlx5(name.into(), index as u64, info, port, 49.0 + index as f64)
 }
 
-/// A device of mlx5 with one port.
-pub(super) fn mlx5(
-    name: Arc<str>,
-    instance: u64,
-    info: DeviceInfo,
-    port: Port,
-    celsius: f64,
-) -> Device {
-    let (node_type, hardware, driver) = ("ca".into(), "0".into(), "mlx5_core".into());
-    Device {
-        name,
-        instance: Some(instance),
-        info: Arc::new(DeviceInfo { node_type, hardware, driver, ..info }),
-        is_readable: true,
-        ports: vec![port],
-        sensors: vec![Sensor { label: "asic".into(), celsius, critical: Some(105.0) }],
-        ..Device::default()
-    }
-}
-
 fn ib_port(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> Port {
     let state = simulation.port(port);
     let is_up = state.trained.is_some();
@@ -159,12 +135,4 @@ fn ib_port(simulation: &Simulation, port: PortId, index: usize, now: Moment) -> 
             ..Netdev::default()
         }],
     }
-}
-
-/// Counters of `hw_counters`.
-pub(super) fn hw(counters: impl Iterator<Item = (&'static str, u64)>) -> HwReading {
-    let name = |file: &str| HwName { file: file.into(), row: hw_counter::find(file) };
-    let (names, values): (Vec<_>, _) =
-        counters.map(|(file, value)| (name(file), Some(value))).unzip();
-    HwReading { names: names.into(), values }
 }

@@ -9,7 +9,7 @@ use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, Guid, Moment, Reading};
 use rdma_host::model::{Device, DeviceInfo, EthernetValue, Netdev, Port, PortKind, ethernet};
 
-use super::own_host::{hw, mlx5};
+use super::mlx5::{hw, mlx5};
 
 /// The RDMA payload of a packet, and the packet on the wire.
 const PAYLOAD: u64 = 4096;

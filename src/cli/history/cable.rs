@@ -11,10 +11,11 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Port;
 use ib_health::Verdict;
 
+use super::arguments::Output;
 use super::show::{event_table, list_increases};
-use super::{Color, ColorChoice, Output, printable};
 use crate::cli::output::as_json;
 use crate::cli::table::{Fit, Style, Table};
+use crate::cli::terminal::{Color, ColorChoice, printable};
 use crate::exit::Fatal;
 
 /// The arguments of `history cable`.

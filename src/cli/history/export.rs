@@ -18,7 +18,7 @@ use yaml_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};
 use super::super::terminal::PrintableWriter;
-use super::{Origin, OriginArgs, Output, WindowArgs, ports};
+use super::arguments::{Origin, OriginArgs, Output, WindowArgs, ports};
 use crate::exit::Fatal;
 
 /// The arguments of `history export`.

@@ -8,9 +8,10 @@ use fabric_history::incidents::{Incident, IncidentKind, Incidents, MAX_INCIDENTS
 use fabric_history::local_clock::LocalClock;
 use fabric_history::source::until_known;
 
+use super::arguments::{Output, WindowArgs};
 use super::show::{column_width, event_table, summarize, text_of};
-use super::{Color, ColorChoice, Output, WindowArgs, printable};
 use crate::cli::output::as_json;
+use crate::cli::terminal::{Color, ColorChoice, printable};
 use crate::exit::Fatal;
 
 /// The arguments of `history incidents`.

@@ -20,8 +20,9 @@ use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
 use ib_mad::{Counter, Guid, PortKey};
 
-use super::{Color, ColorChoice, Output, WindowArgs, open_end, parse_time, ports, printable};
+use super::arguments::{Output, WindowArgs, open_end, parse_time, ports};
 use crate::cli::output::as_json;
+use crate::cli::terminal::{Color, ColorChoice, printable};
 use crate::exit::Fatal;
 
 /// Columns of a line of bars.

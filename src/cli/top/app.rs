@@ -5,28 +5,16 @@ use std::time::SystemTime;
 
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::cli::cells::wait_rank;
 use crate::cli::links::{LinkOrder, key};
 use crate::cli::list::{order_by, reordered};
-use crate::cli::ports::wait_rank;
 use crate::exit::Fatal;
 use display_text::natural_key;
 use fabric_api::model::BusyLink;
 use fabric_history::model::Event;
-use ib_fabric::topology::LinkId;
 
-use super::fetch::{Answer, Body, Data};
-
-display_text::labeled_enum! {
-    /// The views.
-    #[derive(Default)]
-    pub enum Tab {
-        #[default]
-        Cables, "Cables", "The worst cables.";
-        Traffic, "Traffic", "The busiest links.";
-        Congestion, "Congestion", "Congestion regions.";
-        Events, "Events", "The latest events.";
-    }
-}
+use super::fetch::{Body, Data, Response};
+use super::request::{Request, Tab, Target};
 
 display_text::labeled_enum! {
     /// The order of the busiest links.
@@ -49,29 +37,6 @@ const CABLE_ORDERS: [(LinkOrder, &str); 7] = [
     (LinkOrder::Node, "node"),
 ];
 
-/// A link whose ports are shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// By fabric and id.
-    Link(String, LinkId),
-    /// By one of its ports.
-    Port(String),
-}
-
-/// What the source is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
-    pub tab: Tab,
-    /// The ports of this link, in place of the view.
-    pub target: Option<Target>,
-    /// The text that selects rows.
-    pub filter: String,
-    /// Only this fabric.
-    pub fabric: Option<String>,
-    /// Nothing is requested.
-    pub is_paused: bool,
-}
-
 /// What keys mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -88,11 +53,11 @@ pub enum Mode {
 pub struct App {
     /// The name of the source.
     pub source: String,
-    pub wish: Wish,
+    pub request: Request,
     pub mode: Mode,
     pub data: Option<Data>,
-    /// To which wish the data is the answer.
-    pub shown: Wish,
+    /// To which request the data is the response.
+    pub shown: Request,
     /// When the data arrived.
     pub updated: Option<SystemTime>,
     /// Why there is no newer data.
@@ -115,26 +80,26 @@ impl App {
 
     /// The name of the present order; `None` if the view has only one.
     pub fn order(&self) -> Option<&'static str> {
-        match (&self.wish.target, self.wish.tab) {
+        match (&self.request.target, self.request.tab) {
             (None, Tab::Cables) => Some(CABLE_ORDERS[self.cable_order].1),
             (None, Tab::Traffic) => Some(TrafficOrder::ALL[self.traffic_order].label()),
             _ => None,
         }
     }
 
-    /// Shows an answer. One to an earlier wish is dropped; the first one must not be an error.
-    pub fn take(&mut self, answer: Answer) -> Result<(), Fatal> {
-        match answer.result {
+    /// Shows an response. One to an earlier request is dropped; the first one must not be an error.
+    pub fn take(&mut self, response: Response) -> Result<(), Fatal> {
+        match response.result {
             Err(error) if self.data.is_none() => return Err(error),
             Err(error) => self.problem = Some(error.message),
             Ok(data) => {
-                if answer.wish.fabric.is_none() {
+                if response.request.fabric.is_none() {
                     let names = data.overview.fabrics.iter().map(|it| it.fabric.clone());
                     self.fabrics = names.collect();
                 }
-                if answer.wish == self.wish || self.data.is_none() {
+                if response.request == self.request || self.data.is_none() {
                     (self.data, self.updated) = (Some(data), Some(SystemTime::now()));
-                    self.shown = answer.wish;
+                    self.shown = response.request;
                     self.sort();
                 }
                 self.problem = None;
@@ -196,8 +161,8 @@ impl App {
         match key.code {
             KeyCode::Char('q') => return true,
             KeyCode::Char('?' | 'h') => self.mode = Mode::Help,
-            KeyCode::Char('/') if self.wish.target.is_none() => {
-                self.mode = Mode::Filter(self.wish.filter.clone());
+            KeyCode::Char('/') if self.request.target.is_none() => {
+                self.mode = Mode::Filter(self.request.filter.clone());
             }
             KeyCode::Char(digit @ '1'..='4') => self.show(Tab::ALL[digit as usize - '1' as usize]),
             KeyCode::Tab | KeyCode::Right => self.step(1),
@@ -211,7 +176,7 @@ impl App {
             KeyCode::Enter => self.open(),
             KeyCode::Esc | KeyCode::Backspace => self.back(),
             KeyCode::Char('s') => self.next_order(),
-            KeyCode::Char('p') => self.wish.is_paused = !self.wish.is_paused,
+            KeyCode::Char('p') => self.request.is_paused = !self.request.is_paused,
             KeyCode::Char('f') => self.next_fabric(),
             _ => {}
         }
@@ -221,7 +186,7 @@ impl App {
     fn edit(&mut self, mut text: String, key: KeyCode) {
         match key {
             KeyCode::Enter => {
-                text.trim().clone_into(&mut self.wish.filter);
+                text.trim().clone_into(&mut self.request.filter);
                 self.selected = 0;
                 return;
             }
@@ -234,11 +199,11 @@ impl App {
     }
 
     fn show(&mut self, tab: Tab) {
-        (self.wish.tab, self.wish.target, self.selected) = (tab, None, 0);
+        (self.request.tab, self.request.target, self.selected) = (tab, None, 0);
     }
 
     fn step(&mut self, by: usize) {
-        self.show(Tab::ALL[(self.wish.tab as usize + by) % Tab::ALL.len()]);
+        self.show(Tab::ALL[(self.request.tab as usize + by) % Tab::ALL.len()]);
     }
 
     fn select(&mut self, index: usize) {
@@ -263,21 +228,21 @@ impl App {
             Some(Body::Detail(..)) | None => None,
         };
         if target.is_some() {
-            (self.wish.target, self.came_from, self.selected) = (target, self.selected, 0);
+            (self.request.target, self.came_from, self.selected) = (target, self.selected, 0);
         }
     }
 
     /// Returns to the view; from there, removes the filter.
     fn back(&mut self) {
-        if self.wish.target.take().is_some() {
+        if self.request.target.take().is_some() {
             self.selected = self.came_from;
         } else {
-            self.wish.filter.clear();
+            self.request.filter.clear();
         }
     }
 
     fn next_order(&mut self) {
-        match (&self.wish.target, self.wish.tab) {
+        match (&self.request.target, self.request.tab) {
             (None, Tab::Cables) => self.cable_order = (self.cable_order + 1) % CABLE_ORDERS.len(),
             (None, Tab::Traffic) => {
                 self.traffic_order = (self.traffic_order + 1) % TrafficOrder::ALL.len();
@@ -290,10 +255,10 @@ impl App {
 
     /// All fabrics, then each by itself.
     fn next_fabric(&mut self) {
-        let shown = self.wish.fabric.as_ref();
+        let shown = self.request.fabric.as_ref();
         let at = shown.and_then(|shown| self.fabrics.iter().position(|known| known == shown));
         let next = at.map_or(0, |at| at + 1);
-        self.wish.fabric = self.fabrics.get(next).cloned().filter(|_| self.fabrics.len() > 1);
+        self.request.fabric = self.fabrics.get(next).cloned().filter(|_| self.fabrics.len() > 1);
         self.selected = 0;
     }
 }
@@ -339,17 +304,17 @@ mod tests {
         Link { fabric: "f".into(), link, flaps, ..Link::default() }
     }
 
-    fn answer(wish: &Wish, body: Body) -> Answer {
+    fn response(request: &Request, body: Body) -> Response {
         let fabrics = ["f", "g"].map(|name| Fabric { fabric: name.into(), ..Fabric::default() });
         let overview = Overview { fabrics: fabrics.to_vec(), ..Overview::default() };
-        Answer { wish: wish.clone(), result: Ok(Data { overview, body }) }
+        Response { request: request.clone(), result: Ok(Data { overview, body }) }
     }
 
     /// Three links, of which the last one flapped most.
     fn app() -> App {
         let mut app = App::new("test");
         let body = Body::Cables([link(1, 0), link(2, 1), link(3, 5)].to_vec());
-        app.take(answer(&app.wish.clone(), body)).unwrap();
+        app.take(response(&app.request.clone(), body)).unwrap();
         app
     }
 
@@ -371,7 +336,7 @@ mod tests {
         }
         // A shorter list keeps the selection within it.
         press(&mut app, KeyCode::End);
-        app.take(answer(&app.wish.clone(), Body::Cables(vec![link(1, 0)]))).unwrap();
+        app.take(response(&app.request.clone(), Body::Cables(vec![link(1, 0)]))).unwrap();
         assert_eq!(app.selected, 0);
     }
 
@@ -380,14 +345,14 @@ mod tests {
         let mut app = app();
         press(&mut app, KeyCode::Down);
         press(&mut app, KeyCode::Enter);
-        let Some(Target::Link(fabric, id)) = app.wish.target.clone() else { panic!("{app:?}") };
+        let Some(Target::Link(fabric, id)) = app.request.target.clone() else { panic!("{app:?}") };
         assert_eq!((&*fabric, id.to_string()), ("f", link(2, 0).link));
-        // An answer to the earlier wish does not replace what is awaited.
-        let earlier = Wish { target: None, ..app.wish.clone() };
-        app.take(answer(&earlier, Body::Cables(Vec::new()))).unwrap();
+        // An response to the earlier request does not replace what is awaited.
+        let earlier = Request { target: None, ..app.request.clone() };
+        app.take(response(&earlier, Body::Cables(Vec::new()))).unwrap();
         assert_eq!(app.rows(), 3);
         press(&mut app, KeyCode::Esc);
-        assert_eq!((&app.wish.target, app.selected), (&None, 1));
+        assert_eq!((&app.request.target, app.selected), (&None, 1));
     }
 
     #[test]
@@ -396,15 +361,15 @@ mod tests {
         text(&mut app, "/leafx");
         press(&mut app, KeyCode::Backspace);
         // In a filter, q is a letter.
-        assert_eq!((&app.mode, &*app.wish.filter), (&Mode::Filter("leaf".into()), ""));
+        assert_eq!((&app.mode, &*app.request.filter), (&Mode::Filter("leaf".into()), ""));
         text(&mut app, "q");
         press(&mut app, KeyCode::Enter);
-        assert_eq!((&app.mode, &*app.wish.filter), (&Mode::Normal, "leafq"));
+        assert_eq!((&app.mode, &*app.request.filter), (&Mode::Normal, "leafq"));
         text(&mut app, "/x");
         press(&mut app, KeyCode::Esc);
-        assert_eq!(&*app.wish.filter, "leafq");
+        assert_eq!(&*app.request.filter, "leafq");
         press(&mut app, KeyCode::Esc);
-        assert_eq!(&*app.wish.filter, "");
+        assert_eq!(&*app.request.filter, "");
     }
 
     #[test]
@@ -421,31 +386,33 @@ mod tests {
         assert_eq!(app.order(), Some("verdict"));
         for fabric in [Some("f"), Some("g"), None, Some("f")] {
             text(&mut app, "f");
-            assert_eq!(app.wish.fabric.as_deref(), fabric);
+            assert_eq!(app.request.fabric.as_deref(), fabric);
         }
         for (key, tab) in [('3', Tab::Congestion), ('4', Tab::Events), ('1', Tab::Cables)] {
             text(&mut app, &key.to_string());
-            assert_eq!(app.wish.tab, tab);
+            assert_eq!(app.request.tab, tab);
         }
         press(&mut app, KeyCode::BackTab);
-        assert_eq!((app.wish.tab, app.order()), (Tab::Events, None));
+        assert_eq!((app.request.tab, app.order()), (Tab::Events, None));
         press(&mut app, KeyCode::Tab);
-        assert_eq!(app.wish.tab, Tab::Cables);
+        assert_eq!(app.request.tab, Tab::Cables);
     }
 
     #[test]
     fn only_the_first_answer_must_not_be_an_error() {
-        let failed =
-            |wish: &Wish| Answer { wish: wish.clone(), result: Err(Fatal::failed("gone")) };
+        let failed = |request: &Request| Response {
+            request: request.clone(),
+            result: Err(Fatal::failed("gone")),
+        };
         let mut app = App::new("test");
-        assert!(app.take(failed(&app.wish.clone())).is_err());
+        assert!(app.take(failed(&app.request.clone())).is_err());
         let mut app = self::app();
-        app.take(failed(&app.wish.clone())).unwrap();
+        app.take(failed(&app.request.clone())).unwrap();
         assert_eq!((app.problem.as_deref(), app.rows()), (Some("gone"), 3));
-        app.take(answer(&app.wish.clone(), Body::default())).unwrap();
+        app.take(response(&app.request.clone(), Body::default())).unwrap();
         assert_eq!((app.problem.as_deref(), app.rows()), (None, 0));
         text(&mut app, "p?");
-        assert!(app.wish.is_paused && app.mode == Mode::Help);
+        assert!(app.request.is_paused && app.mode == Mode::Help);
         text(&mut app, "q");
         assert!(app.mode == Mode::Normal && press(&mut app, KeyCode::Char('q')));
     }

@@ -9,9 +9,9 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Row, Table, TableState};
 
-use crate::cli::links::{rate, reason};
-use crate::cli::list::count_of;
-use crate::cli::ports::{percent, wait};
+use crate::cli::cells::count_of;
+use crate::cli::cells::{percent, wait};
+use crate::cli::cells::{rate, reason};
 use crate::cli::terminal::{printable, wrap};
 use display_text::{abbreviate, grouped, plural};
 use fabric_api::model::{
@@ -22,8 +22,9 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use ib_health::Verdict;
 
-use super::app::{App, Mode, Tab};
+use super::app::{App, Mode};
 use super::fetch::{Body, Deltas};
+use super::request::Tab;
 
 /// Smaller terminals show only a note.
 const MIN_SIZE: (u16, u16) = (40, 8);
@@ -97,7 +98,7 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     let [first, second, third] = Layout::vertical([Constraint::Length(1); 3]).areas(area);
     let overview = app.data.as_ref().map(|data| &data.overview);
     let mut line = vec![Span::styled("fabric-exporter top  ", BOLD), Span::raw(&*app.source)];
-    if let Some(fabric) = &app.wish.fabric {
+    if let Some(fabric) = &app.request.fabric {
         line.push(Span::raw(format!("  fabric {}", printable(fabric))));
     }
     line.extend(overview.map(|overview| Span::raw(format!("  {}", swept(overview)))));
@@ -114,15 +115,15 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     }
     let mut tabs = Vec::new();
     for (index, tab) in Tab::ALL.into_iter().enumerate() {
-        let is_shown = tab == app.wish.tab && app.wish.target.is_none();
+        let is_shown = tab == app.request.tab && app.request.target.is_none();
         let style = if is_shown { REVERSED } else { Style::new() };
         tabs.push(Span::styled(format!(" {} {} ", index + 1, tab.label()), style));
     }
-    if app.wish.is_paused {
+    if app.request.is_paused {
         tabs.push(Span::styled("  paused", palette.color(Color::Yellow)));
     }
-    if !app.wish.filter.is_empty() {
-        tabs.push(Span::raw(format!("  filter: {}", printable(&app.wish.filter))));
+    if !app.request.filter.is_empty() {
+        tabs.push(Span::raw(format!("  filter: {}", printable(&app.request.filter))));
     }
     if let Some(order) = app.order() {
         tabs.push(Span::styled(format!("  by {order}"), DIM));
@@ -186,7 +187,7 @@ fn totals(overview: &Overview, palette: Palette) -> Line<'static> {
 }
 
 fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    let line = match (&app.mode, &app.wish.target) {
+    let line = match (&app.mode, &app.request.target) {
         (Mode::Filter(text), _) => {
             let hint = Span::styled("  Enter: apply  Esc: cancel", DIM);
             Line::from(vec![Span::raw(format!("filter: {}_", printable(text))), hint])
@@ -226,7 +227,7 @@ fn help(frame: &mut Frame<'_>, palette: Palette, area: Rect) {
 }
 
 fn view(frame: &mut Frame<'_>, app: &mut App, palette: Palette, area: Rect) {
-    // While a new answer is on its way, the screen shows the one before.
+    // While a new response is on its way, the screen shows the one before.
     let Some(data) = &app.data else { return };
     let (selected, width) = (app.selected, area.width);
     let has_text = matches!(data.body, Body::Cables(_) | Body::Events(..)) && area.height >= 14;
@@ -259,7 +260,7 @@ fn view(frame: &mut Frame<'_>, app: &mut App, palette: Palette, area: Rect) {
         }
     }
     app.page = usize::from(rows.height.saturating_sub(1)).max(1);
-    if (app.shown.tab, &app.shown.target) != (app.wish.tab, &app.wish.target) {
+    if (app.shown.tab, &app.shown.target) != (app.request.tab, &app.request.target) {
         frame.render_widget(Clear, area);
         frame.render_widget(Line::styled("loading", DIM), area);
     }
@@ -570,7 +571,7 @@ fn flow(flow: Option<Flow>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::top::fetch::{Answer, Data};
+    use crate::cli::top::fetch::{Data, Response};
     use fabric_api::model::{End, LinkReason, SuggestedRepair};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -586,9 +587,9 @@ mod tests {
 
     fn app(body: Body) -> App {
         let mut app = App::new("http://127.0.0.1:10315");
-        let wish = app.wish.clone();
+        let request = app.request.clone();
         let data = Data { body, ..Data::default() };
-        app.take(Answer { wish, result: Ok(data) }).unwrap();
+        app.take(Response { request, result: Ok(data) }).unwrap();
         app
     }
 
@@ -657,7 +658,7 @@ mod tests {
         ]) {
             for (width, height) in [(1, 1), (39, 30), (40, 8), (80, 24), (300, 5), (300, 90)] {
                 let mut app = app(body());
-                app.wish.tab = tab;
+                app.request.tab = tab;
                 app.selected = 40;
                 for mode in [Mode::Normal, Mode::Help, Mode::Filter("leaf".into())] {
                     app.mode = mode;

@@ -23,7 +23,7 @@ use fabric_history::source::{EventFilter, Page};
 use ib_fabric::reference::Reference;
 use ib_fabric::topology::LinkId;
 
-use super::app::{Tab, Target, Wish};
+use super::request::{Request, Tab, Target};
 
 /// How many rows a view has: more do not help a person, and would cost the exporter time.
 pub const MAX_ROWS: usize = 100;
@@ -37,10 +37,10 @@ const EVENTS_PER_PAGE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 /// How many events are kept: a filter may select few of them.
 const MAX_EVENTS: usize = 5_000;
 
-/// The answer to a wish.
+/// The response to a request.
 #[derive(Debug)]
-pub struct Answer {
-    pub wish: Wish,
+pub struct Response {
+    pub request: Request,
     pub result: Result<Data, Fatal>,
 }
 
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-/// Requests what is wished, again and again.
+/// Requests what is requested, again and again.
 #[derive(Debug)]
 pub struct Fetcher {
     pub source: FabricSource,
@@ -120,51 +120,56 @@ impl Fetcher {
         Ok(Fetcher { source, events, after, latest, seen: BTreeMap::new() })
     }
 
-    /// Answers the latest wish at once and then at intervals, until the receiver of answers is gone.
-    pub fn run(mut self, wished: &Receiver<Wish>, answers: &Sender<Answer>, pause: Duration) {
-        let Ok(mut wish) = wished.recv() else { return };
+    /// Answers the latest request at once and then at intervals, until the receiver of responses is gone.
+    pub fn run(
+        mut self,
+        requested: &Receiver<Request>,
+        responses: &Sender<Response>,
+        pause: Duration,
+    ) {
+        let Ok(mut request) = requested.recv() else { return };
         loop {
-            while let Ok(later) = wished.try_recv() {
-                wish = later;
+            while let Ok(later) = requested.try_recv() {
+                request = later;
             }
-            if !wish.is_paused {
-                let result = self.fetch(&wish);
-                if answers.send(Answer { wish: wish.clone(), result }).is_err() {
+            if !request.is_paused {
+                let result = self.fetch(&request);
+                if responses.send(Response { request: request.clone(), result }).is_err() {
                     return;
                 }
             }
-            match wished.recv_timeout(pause) {
-                Ok(later) => wish = later,
+            match requested.recv_timeout(pause) {
+                Ok(later) => request = later,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    fn fetch(&mut self, wish: &Wish) -> Result<Data, Fatal> {
+    fn fetch(&mut self, request: &Request) -> Result<Data, Fatal> {
         self.source.check()?;
         let mut overview: Overview =
             self.source.get("/api/v1/overview", &Filter::default(), overview)?;
-        if let Some(fabric) = wish.fabric.as_ref().or(self.source.fabric.as_ref()) {
+        if let Some(fabric) = request.fabric.as_ref().or(self.source.fabric.as_ref()) {
             overview.fabrics.retain(|it| it.fabric == *fabric);
         }
-        let body = match &wish.target {
+        let body = match &request.target {
             Some(target) => self.detail(target)?,
-            None => self.rows(wish, &overview)?,
+            None => self.rows(request, &overview)?,
         };
         Ok(Data { overview, body })
     }
 
-    fn rows(&mut self, wish: &Wish, overview: &Overview) -> Result<Body, Fatal> {
-        let selected = Selected::new(&self.source, &wish.filter);
-        let fabric = wish.fabric.clone().or_else(|| self.source.fabric.clone());
+    fn rows(&mut self, request: &Request, overview: &Overview) -> Result<Body, Fatal> {
+        let selected = Selected::new(&self.source, &request.filter);
+        let fabric = request.fabric.clone().or_else(|| self.source.fabric.clone());
         let filter = Filter {
             limit: Some(MAX_ROWS),
             name: selected.name.clone(),
             fabric: fabric.clone(),
             ..Filter::default()
         };
-        Ok(match wish.tab {
+        Ok(match request.tab {
             Tab::Cables => {
                 let found: Links =
                     self.source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
@@ -194,7 +199,7 @@ impl Fetcher {
             }
             Tab::Events => {
                 let problem = self.read_events().err().map(|error| error.message);
-                let text = wish.filter.to_lowercase();
+                let text = request.filter.to_lowercase();
                 let is_wanted = |event: &&Event| {
                     (fabric.as_ref().is_none_or(|fabric| *fabric == event.fabric))
                         && (selected.is_about(event) || has_text(event, &text))

@@ -4,6 +4,7 @@
 mod app;
 mod draw;
 mod fetch;
+mod request;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use super::leftovers;
 use super::source::SourceArgs;
 use super::terminal::{self, ColorChoice};
 use crate::exit::{Exit, Fatal};
-use app::{App, Wish};
-use fetch::{Answer, Fetcher};
+use app::App;
+use fetch::{Fetcher, Response};
+use request::Request;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +35,7 @@ Keys: 1 to 4 or Tab select a view, arrows a row, Enter shows its ports, Esc goes
 filters, p pauses, ? lists all keys, q ends. With --url, events need an exporter with
 --history.file.";
 
-/// The longest time without a key or an answer: then the clock on the screen is late by as much.
+/// The longest time without a key or an response: then the clock on the screen is late by as much.
 const TICK: Duration = Duration::from_millis(100);
 
 /// How long the end waits for sweeps. Most need a tenth of a second.
@@ -65,11 +67,11 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
     leftovers::leave_signals_to_others();
     let fetcher = Fetcher::new(args.source, pause)?;
     let mut app = App::new(fetcher.source.name());
-    let (wishes, orders) = channel();
-    let (answers, answered) = channel();
+    let (requests, orders) = channel();
+    let (responses, answered) = channel();
     let sweeps = fetcher.source.sweeps();
-    let fetching = std::thread::spawn(move || fetcher.run(&orders, &answers, pause));
-    let view = View { app: &mut app, wishes, answered, is_over: &is_over, colors: color.is_on() };
+    let fetching = std::thread::spawn(move || fetcher.run(&orders, &responses, pause));
+    let view = View { app: &mut app, requests, answered, is_over: &is_over, colors: color.is_on() };
     let has_left = end_when_stuck(Arc::clone(&is_over));
     let result = on_terminal(|terminal| view.run(terminal));
     has_left.store(true, Ordering::Relaxed);
@@ -121,8 +123,8 @@ fn on_terminal(run: impl FnOnce(&mut DefaultTerminal) -> Result<(), Fatal>) -> R
 
 struct View<'a> {
     app: &'a mut App,
-    wishes: Sender<Wish>,
-    answered: Receiver<Answer>,
+    requests: Sender<Request>,
+    answered: Receiver<Response>,
     is_over: &'a AtomicBool,
     colors: bool,
 }
@@ -130,11 +132,11 @@ struct View<'a> {
 impl View<'_> {
     fn run(self, terminal: &mut DefaultTerminal) -> Result<(), Fatal> {
         let failed = Fatal::failed_to("the terminal failed");
-        let wish = |wish: &Wish| {
-            // The fetching thread only ends with this one, or by a panic, which the answers show.
-            let _ = self.wishes.send(wish.clone());
+        let request = |request: &Request| {
+            // The fetching thread only ends with this one, or by a panic, which the responses show.
+            let _ = self.requests.send(request.clone());
         };
-        wish(&self.app.wish);
+        request(&self.app.request);
         let mut drawn = None;
         while !self.is_over.load(Ordering::Relaxed) {
             let is_late = drawn.is_none_or(|at: Instant| at.elapsed() >= Duration::from_secs(1));
@@ -144,20 +146,20 @@ impl View<'_> {
             }
             let is_ready = event::poll(TICK).map_err(&failed)?;
             if is_ready {
-                let before = self.app.wish.clone();
+                let before = self.app.request.clone();
                 let is_over = self.app.handle(&event::read().map_err(&failed)?);
                 if is_over {
                     return Ok(());
                 }
-                if self.app.wish != before {
-                    wish(&self.app.wish);
+                if self.app.request != before {
+                    request(&self.app.request);
                 }
                 drawn = None;
             }
             loop {
                 match self.answered.try_recv() {
-                    Ok(answer) => {
-                        self.app.take(answer)?;
+                    Ok(response) => {
+                        self.app.take(response)?;
                         drawn = None;
                     }
                     Err(TryRecvError::Empty) => break,

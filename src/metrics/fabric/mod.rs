@@ -19,6 +19,7 @@ use ib_health::bit_errors::BitErrors;
 use ib_mad::counter::{Attribute, CounterKind, CounterRow, TABLE, scaled};
 use ib_mad::{Counter, Guid, PortKey};
 
+use super::family_table::grouped;
 use super::modules::MODULES;
 use super::selection::{Group, part_of};
 
@@ -27,16 +28,6 @@ use families::{
     DIRECTIONS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem,
     OUTAGES, PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
 };
-
-/// The families of a table.
-pub(super) fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
-    table.iter().map(|(family, _)| family.clone())
-}
-
-/// The families of a table, which are in one group.
-fn grouped<T>(table: &[(Family, T)], group: Group) -> impl Iterator<Item = (Family, Group)> {
-    names(table).map(move |family| (family, group))
-}
 
 /// The families of nodes and ports with their groups, without the counters.
 pub fn families() -> impl Iterator<Item = (Family, Group)> {

@@ -11,7 +11,7 @@ use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
-use super::grouped;
+use crate::metrics::family_table::grouped;
 use crate::metrics::family_table::{families, family};
 use crate::metrics::selection::Group;
 

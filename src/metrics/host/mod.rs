@@ -19,7 +19,8 @@ use ib_mad::{Guid, PortNumber};
 use rdma_host::model::cm::Group;
 use rdma_host::model::{Device, HwReading, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 
-use super::fabric::{COUNTING, Counted, PORT_STATES, names};
+use super::fabric::{COUNTING, Counted, PORT_STATES};
+use super::family_table::names;
 use super::family_table::{families, family};
 use super::modules::{MODULES, ModuleItem};
 

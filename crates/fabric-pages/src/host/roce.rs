@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use ib_mad::PortNumber;
 use rdma_host::model::{Netdev, Port, ethernet, hw_counter};
 
-use super::{Readings, find};
-use crate::components::{count, percent};
+use super::readings::{Readings, find};
+use crate::components::{grouped, percent};
 use fabric_api::address;
 
 /// Above this share of the time, pauses are a storm, as for the alert RocePfcStorm.
@@ -91,7 +91,7 @@ fn statistic(netdev: &Netdev, metric: &str, priority: u8) -> Option<u64> {
 /// Per second: few with a decimal place.
 #[expect(clippy::cast_sign_loss, reason = "rates of growth are not negative")]
 fn per_second(rate: f64) -> String {
-    if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{}/s", count(rate.round() as u64)) }
+    if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{}/s", grouped(rate.round() as u64)) }
 }
 
 /// Table and sentences of a port.

@@ -121,7 +121,7 @@ const ROWS: [EndsRow; 22] = [
     ("Raw errors by lane", |port, _| {
         let ber = port.reported_ber.as_ref()?;
         let errors: Vec<String> =
-            ber.lane_errors.iter().map(|errors| components::count(*errors)).collect();
+            ber.lane_errors.iter().map(|errors| components::grouped(*errors)).collect();
         let is_any = ber.lane_errors.iter().any(|errors| *errors > 0);
         is_any.then(|| {
             html! {
@@ -135,7 +135,7 @@ const ROWS: [EndsRow; 22] = [
     ("FEC histogram", |port, _| {
         let last = port.fec_histogram.iter().rposition(|blocks| *blocks > 0)?;
         let bins: Vec<String> =
-            port.fec_histogram[..=last].iter().map(|it| components::count(*it)).collect();
+            port.fec_histogram[..=last].iter().map(|it| components::grouped(*it)).collect();
         Some(html! { (bins.join(" · ")) " " span .quiet { "blocks by bin from 0 on" } })
     }),
     ("Impossible values", |port, _| {
@@ -300,7 +300,7 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                     @let all = port.bit_errors.windows.len();
                     @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
-                    td .n { (components::count(window.errors)) }
+                    td .n { (components::grouped(window.errors)) }
                     td .n { (format!("{:.0}s", window.seconds)) }
                     td .n { (ratio(port, window)) }
                     @if nth == 0 {

@@ -87,7 +87,7 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
             html! { @if let Some(used) = it.utilization() { (components::percent(used as f32)) } }
         }),
         Col::number("errors", "Errors", |it| Value::Number(it.data.errors() as f64))
-            .cell(|it| html! { (components::count(it.data.errors())) }),
+            .cell(|it| html! { (components::grouped(it.data.errors())) }),
         Col::number("flaps", "Flaps", |it| {
             it.data.assessment.map(|link| f64::from(link.outages.flaps)).into()
         })

@@ -20,7 +20,7 @@ use fabric_api::{Fabrics, parse_verdict};
 use fabric_observation::SharedState;
 use ib_health::Verdict;
 
-use super::components::{self, count, plural};
+use super::components::{self, grouped, plural};
 use crate::page::{Answer, Live, Page, Problem, check_fabric, not_swept, render};
 use crate::query_params::QueryParams;
 use fabric_api::address;
@@ -243,7 +243,7 @@ impl<R> List<'_, R> {
                 p .quiet {
                     (plural(found, self.noun)) ", " (self.order_text(query))
                     @if found > rows.len() {
-                        ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + rows.len()) as u64))
+                        ": " (grouped(query.skip() as u64 + 1)) " to " (grouped((query.skip() + rows.len()) as u64))
                     }
                     " · " a href=(query.address(query.sort, query.is_reversed, 1, "csv")) { "CSV" }
                 }

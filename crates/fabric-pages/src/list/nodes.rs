@@ -78,7 +78,7 @@ fn number(number: Option<f64>, text: impl Fn(f64) -> String) -> Markup {
     html! { @if let Some(number) = number { (text(number)) } }
 }
 
-fn count(count: usize) -> Markup {
+fn grouped(count: usize) -> Markup {
     html! { @if count > 0 { (count) } @else { span .quiet { "0" } } }
 }
 
@@ -109,11 +109,11 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
             html! { @if let Some(worst) = worst { (components::verdict(worst)) } }
         }),
         Col::number("links", "Links", |it| Value::Number(it.node.verdicts.count() as f64))
-            .cell(|it| count(it.node.verdicts.count())),
+            .cell(|it| grouped(it.node.verdicts.count())),
         Col::number("bad", "Bad", |it| Value::Number(it.node.verdicts.bad as f64))
-            .cell(|it| count(it.node.verdicts.bad)),
+            .cell(|it| grouped(it.node.verdicts.bad)),
         Col::number("degraded", "Degraded", |it| Value::Number(it.node.verdicts.watch as f64))
-            .cell(|it| count(it.node.verdicts.watch)),
+            .cell(|it| grouped(it.node.verdicts.watch)),
         Col::text("neighbor", "Neighbor", |it| it.neighbor().into())
             .cell(|it| html! { bdi { (it.neighbor()) } }),
         Col::number("rate", "Rate", |it| gigabits(it.rate().map(|rate| rate as f64))).cell(|it| {
