@@ -56,12 +56,11 @@ pub fn resolve(
     let entries = file.timeline.as_deref().unwrap_or_default();
     // Traffic from the start is number 0.
     let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
-    let moves = numbered().filter_map(|(at, entry)| match entry {
-        TimelineEntry::MoveCable(entry) => Some((at, entry)),
-        _ => None,
+    let cable_moves = numbered().filter_map(|(at, entry)| {
+        let TimelineEntry::MoveCable(entry) = entry else { return None };
+        Some((at, entry))
     });
-    let moved = move_cables(&mut timeline, moves);
-    moved.map_err(|problem| problem.within("move-cable"))?;
+    move_cables(&mut timeline, cable_moves).map_err(|problem| problem.within("move-cable"))?;
     let mut descriptions = Vec::new();
     for (at, entry) in numbered() {
         (timeline.at, timeline.name) = (at, entry.name());
