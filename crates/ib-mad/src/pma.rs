@@ -145,10 +145,12 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
         let field = |row: &CounterRow| {
             let mut fields = row.fields.iter().filter(exists);
             // The widest; the fallback has the narrow fields of errors.
-            let field = match row.kind {
-                CounterKind::Traffic if is_fallback => None,
-                _ if is_fallback => fields.next_back(),
-                _ => fields.next(),
+            let field = if !is_fallback {
+                fields.next()
+            } else if row.kind == CounterKind::Traffic {
+                None
+            } else {
+                fields.next_back()
             };
             field.filter(|field| field.attribute == attribute).copied()
         };

@@ -48,7 +48,12 @@ impl PortEvent {
         match self.kind {
             PortEventKind::PortActive => Some(true),
             PortEventKind::PortError => Some(false),
-            _ => None,
+            PortEventKind::DeviceFatal
+            | PortEventKind::LidChange
+            | PortEventKind::PkeyChange
+            | PortEventKind::SmChange
+            | PortEventKind::ClientReregister
+            | PortEventKind::GidChange => None,
         }
     }
 }

@@ -63,8 +63,8 @@ impl Clock {
             let wall = SystemTime::now();
             (self.now().since(before), before, wall)
         };
-        let (took, before, wall) = pair().min(pair()).min(pair());
-        Anchor { moment: before + took / 2, wall }
+        let (gap, before, wall) = pair().min(pair()).min(pair());
+        Anchor { moment: before + gap / 2, wall }
     }
 }
 

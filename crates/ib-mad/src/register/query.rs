@@ -89,7 +89,12 @@ impl RegisterQuery {
             | Self::Troubleshooting(port)
             | Self::Module(port)
             | Self::LinkDown(port) => Some(port),
-            _ => None,
+            Self::Temperature(_)
+            | Self::Temperatures { .. }
+            | Self::Fans
+            | Self::FanSpeed(_)
+            | Self::FanLimits
+            | Self::PowerSupplies => None,
         }
     }
 

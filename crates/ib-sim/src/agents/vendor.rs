@@ -143,10 +143,10 @@ fn register(
         RegisterQuery::Troubleshooting(number) => {
             let port = simulation.port(port(number)?);
             // No signal from the remote side, or no module.
-            let code = match (port.state, port.cable) {
-                (PortState::Down, Some(_)) => 57,
-                (PortState::Down, None) => 1024,
-                _ => 0,
+            let code = match port.cable {
+                _ if port.state != PortState::Down => 0,
+                Some(_) => 57,
+                None => 1024,
             };
             Troubleshooting { code }.encode(response);
         }

@@ -11,7 +11,11 @@ use ib_mad::node::NodeKind;
 use yaml_config::suggestion::{quoted, suggestion};
 
 /// The time of an event, and the number of the entry that it comes from: the order of events.
-pub type EventTime = (Duration, usize);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventTime {
+    pub time: Duration,
+    pub entry: usize,
+}
 
 #[derive(Debug)]
 pub struct FabricIndex<'a> {
@@ -318,7 +322,7 @@ mod tests {
         let mut index = FabricIndex::new(&net);
         let names = FabricIndex::new(&net);
         let port = |text| names.port(text).unwrap();
-        let at = |secs, order| (Duration::from_secs(secs), order);
+        let at = |secs, entry| EventTime { time: Duration::from_secs(secs), entry };
         let peer = |index: &FabricIndex, text, when| {
             index.peer(port(text), when).map(|port| net.label(port))
         };

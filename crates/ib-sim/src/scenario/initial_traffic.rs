@@ -1,10 +1,8 @@
 //! Traffic from the start.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 
-use super::index::FabricIndex;
+use super::index::{EventTime, FabricIndex};
 use super::problem::Problem;
 use super::timeline::Timeline;
 use super::value::{Fraction, PacketSize};
@@ -53,7 +51,7 @@ pub fn initial_traffic(timeline: &mut Timeline, entry: &TrafficKeys) -> Result<(
         let flow = |pair| flow(index.net, pair, load, timeline.packet);
         let flows = pairs.into_iter().map(flow).collect();
         let action = FabricChange::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
-        timeline.changes.push(((Duration::ZERO, 0), action));
+        timeline.changes.push((EventTime::default(), action));
     }
     Ok(())
 }

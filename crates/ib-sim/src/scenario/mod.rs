@@ -105,7 +105,12 @@ impl Scenario {
             (Some(hosts), TopologySource::FatTree(tree)) => {
                 Ok(TopologySource::FatTree(tree.with_hosts(hosts)))
             }
-            _ => Err(bad_override("--hosts", "valid only for fat trees")),
+            (
+                Some(_),
+                TopologySource::BackToBack(_)
+                | TopologySource::DragonflyPlus(_)
+                | TopologySource::File(_),
+            ) => Err(bad_override("--hosts", "valid only for fat trees")),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Resolves a scenario's file on a net: where the exporter and the subnet managers are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::entries::{TimelineEntry, move_cables};
@@ -34,34 +34,25 @@ pub fn resolve(
     let delivery = delivery(file.way.as_ref(), lines)?;
     let seed = file.seed.unwrap_or(1);
     let traffic = file.traffic.clone().unwrap_or_default();
-    let mut timeline = Timeline {
-        index: FabricIndex::new(&net),
-        lines,
-        seed,
-        delivery,
-        packet: traffic.packet.map_or(4096, |packet| packet.0),
-        speedup: overrides.speedup,
-        clock: overrides.clock.max(1),
-        at: EventTime::default(),
-        name: "",
-        effects: BTreeMap::new(),
-        changes: Vec::new(),
-        change_count: 0,
-        port_count: 0,
-    };
+    let packet = traffic.packet.map_or(4096, |packet| packet.0);
+    let mut timeline = Timeline::new(&net, lines, seed, delivery, packet, overrides);
     check_size(&timeline.index).map_err(|problem| lines.problem("fabric", problem))?;
     let local_ports = local_ports(&timeline, file)?;
     let sm_ports = sm_ports(&timeline, file, &local_ports)?;
     initial_traffic(&mut timeline, &traffic)?;
     let entries = file.timeline.as_deref().unwrap_or_default();
     // Traffic from the start is number 0.
-    let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
-    let moves = numbered().filter_map(|(at, entry)| match entry {
-        TimelineEntry::MoveCable(entry) => Some((at, entry)),
-        _ => None,
+    let numbered = || {
+        entries
+            .iter()
+            .enumerate()
+            .map(|(nth, entry)| (EventTime { time: entry.at(), entry: nth + 1 }, entry))
+    };
+    let cable_moves = numbered().filter_map(|(at, entry)| {
+        let TimelineEntry::MoveCable(entry) = entry else { return None };
+        Some((at, entry))
     });
-    let moved = move_cables(&mut timeline, moves);
-    moved.map_err(|problem| problem.within("move-cable"))?;
+    move_cables(&mut timeline, cable_moves).map_err(|problem| problem.within("move-cable"))?;
     let mut descriptions = Vec::new();
     for (at, entry) in numbered() {
         (timeline.at, timeline.name) = (at, entry.name());
@@ -69,16 +60,16 @@ pub fn resolve(
         descriptions.push((at, sentence.map_err(|problem| problem.within(entry.name()))?));
     }
     let changes = timeline.take_changes().into_iter();
-    let timed = |((at, _), change)| TimedChange { at: timeline.scaled(at), change };
+    let timed = |(at, change): (EventTime, _)| TimedChange { at: timeline.scaled(at.time), change };
     let changes = changes.map(timed).collect();
     let own_host = own_host(&timeline, file, &local_ports)?;
     if let Some(OwnHostKeys { roce: Some(roce), pfc_storm: Some(at) }) = &file.own_host {
         let what = format!("{roce}, a RoCE device of this host, pauses its switch (PFC storm)");
-        descriptions.push(((at.0, 0), what));
+        descriptions.push((EventTime { time: at.0, entry: 0 }, what));
     }
     descriptions.sort_by_key(|(when, _)| *when);
-    let descriptions = descriptions.into_iter();
-    let descriptions = descriptions.map(|((at, _), text)| (timeline.scaled(at), text)).collect();
+    let described = |(at, text): (EventTime, _)| (timeline.scaled(at.time), text);
+    let descriptions = descriptions.into_iter().map(described).collect();
     Ok(ResolvedScenario {
         net,
         local_ports,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::index::{EventTime, FabricIndex};
+use super::overrides::Overrides;
 use super::problem::{Lines, Problem};
 use super::value;
 use super::value::{LONGEST, Time};
@@ -96,10 +97,10 @@ pub struct Timeline<'a> {
     pub at: EventTime,
     /// The name of this entry.
     pub name: &'static str,
-    pub effects: BTreeMap<Target, Vec<ActiveEffect>>,
+    effects: BTreeMap<Target, Vec<ActiveEffect>>,
     pub changes: Vec<(EventTime, FabricChange)>,
-    pub change_count: u64,
-    pub port_count: u64,
+    change_count: u64,
+    port_count: u64,
 }
 
 /// The changes by the effects on one target.
@@ -109,7 +110,7 @@ fn target_changes(
 ) -> Vec<(EventTime, FabricChange)> {
     effects.sort_by_key(|effect| effect.from);
     // An effect of no length does nothing.
-    effects.retain(|effect| effect.until.is_none_or(|until| until.0 > effect.from.0));
+    effects.retain(|effect| effect.until.is_none_or(|until| until.time > effect.from.time));
     // When effects begin and end, in order.
     let mut edges: Vec<(EventTime, usize)> = Vec::new();
     for (index, effect) in effects.iter().enumerate() {
@@ -120,7 +121,7 @@ fn target_changes(
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
     let mut in_force = normal;
     let mut made = Vec::new();
-    for at_once in edges.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+    for at_once in edges.chunk_by(|(a, _), (b, _)| a.time == b.time) {
         for (_, index) in at_once {
             // The first edge of an effect is its begin, the second its end.
             if !lasting.remove(index) {
@@ -138,6 +139,32 @@ fn target_changes(
 }
 
 impl<'a> Timeline<'a> {
+    /// A timeline without any entry.
+    pub fn new(
+        net: &'a Net,
+        lines: &'a Lines,
+        seed: u64,
+        delivery: MadDelivery,
+        packet: u32,
+        overrides: &Overrides,
+    ) -> Self {
+        Timeline {
+            index: FabricIndex::new(net),
+            lines,
+            seed,
+            delivery,
+            packet,
+            speedup: overrides.speedup,
+            clock: overrides.clock.max(1),
+            at: EventTime::default(),
+            name: "",
+            effects: BTreeMap::new(),
+            changes: Vec::new(),
+            change_count: 0,
+            port_count: 0,
+        }
+    }
+
     /// A time of the file with the speed-up.
     pub fn scaled(&self, time: Duration) -> Duration {
         // It always fits: the speed-up is checked.
@@ -170,7 +197,7 @@ impl<'a> Timeline<'a> {
     /// A mistake in a key of the entry; in the entry as such if the key is empty.
     pub fn error(&self, key: &str, problem: impl Into<String>) -> Problem {
         // Entries are numbered from 1 on.
-        let entry = format!("timeline[{}]", self.at.1.saturating_sub(1));
+        let entry = format!("timeline[{}]", self.at.entry.saturating_sub(1));
         let line = self.lines.of(&format!("{entry}.{}.{key}", self.name));
         let line = line.filter(|_| !key.is_empty()).or_else(|| self.lines.of(&entry));
         Problem::new(line, problem)
@@ -252,7 +279,7 @@ impl<'a> Timeline<'a> {
         &mut self,
         times: Option<(u32, &str)>,
         every: Option<Time>,
-        actions: u64,
+        changes: u64,
         ports_each: usize,
     ) -> Result<(Vec<EventTime>, String), Problem> {
         let (times, every) = match (times, every) {
@@ -268,17 +295,18 @@ impl<'a> Timeline<'a> {
         if every.checked_mul(times).is_none_or(|all| all > LONGEST) {
             return Err(self.error("every", format!("{times} times are more than ten years")));
         }
-        self.charge(u64::from(times) * actions, ports_each)?;
-        let (from, entry) = self.at;
-        let turns = (0..times).map(|turn| (from + every * turn, entry)).collect();
+        self.charge(u64::from(times) * changes, ports_each)?;
+        let at = self.at;
+        let turn = |turn| EventTime { time: at.time + every * turn, ..at };
+        let turns = (0..times).map(turn).collect();
         let words = format!(", {times} times, every {}", self.time(every));
         Ok((turns, if times == 1 { String::new() } else { words }))
     }
 
     /// Counts the entry's changes against the limits, before they are created.
-    pub fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
-        self.change_count = self.change_count.saturating_add(actions);
-        let ports = actions.saturating_mul(ports_each as u64);
+    pub fn charge(&mut self, changes: u64, ports_each: usize) -> Result<(), Problem> {
+        self.change_count = self.change_count.saturating_add(changes);
+        let ports = changes.saturating_mul(ports_each as u64);
         self.port_count = self.port_count.saturating_add(ports);
         if self.change_count > MOST_CHANGES {
             let problem = format!("the timeline has more than {MOST_CHANGES} steps");
@@ -322,7 +350,7 @@ impl<'a> Timeline<'a> {
         start: FabricChange,
         lasts: Option<Duration>,
     ) {
-        let until = lasts.map(|lasts| (from.0 + lasts, from.1));
+        let until = lasts.map(|lasts| EventTime { time: from.time + lasts, ..from });
         self.effects.entry(target).or_default().push(ActiveEffect { from, until, start });
     }
 }
@@ -343,42 +371,31 @@ mod tests {
     };
 
     fn timeline<'a>(net: &'a Net, lines: &'a Lines, speedup: f64) -> Timeline<'a> {
-        Timeline {
-            index: FabricIndex::new(net),
-            lines,
-            seed: 1,
-            delivery: DELIVERY,
-            packet: 4096,
-            speedup,
-            clock: 1,
-            at: (Duration::ZERO, 1),
-            name: "clear",
-            effects: BTreeMap::new(),
-            changes: Vec::new(),
-            change_count: 0,
-            port_count: 0,
-        }
+        let overrides = Overrides { speedup, ..Overrides::default() };
+        let mut timeline = Timeline::new(net, lines, 1, DELIVERY, 4096, &overrides);
+        (timeline.at.entry, timeline.name) = (1, "clear");
+        timeline
     }
 
-    /// The actions of effects on one port, given as (begin, end, ratio in tenths).
+    /// The changes by effects on one port, given as (begin, end, ratio in tenths).
     fn ratios(effects: &[(u64, Option<u64>, u8)]) -> Vec<(u64, String)> {
         let corrupt = |ratio| FabricChange::CorruptBits { port: PORT, ratio };
         let effects = effects
             .iter()
             .enumerate()
-            .map(|(order, &(from, until, ratio))| ActiveEffect {
-                from: (Duration::from_secs(from), order),
-                until: until.map(|until| (Duration::from_secs(until), order)),
+            .map(|(entry, &(from, until, ratio))| ActiveEffect {
+                from: EventTime { time: Duration::from_secs(from), entry },
+                until: until.map(|until| EventTime { time: Duration::from_secs(until), entry }),
                 start: corrupt(f64::from(ratio) / 10.0),
             })
             .collect();
-        let ratio = |action| match action {
+        let ratio = |change| match change {
             FabricChange::CorruptBits { port: PORT, ratio } => format!("{:.0}", ratio * 10.0),
             other => panic!("{other:?}"),
         };
         target_changes(&Target::Bits(PORT).normal(DELIVERY), effects)
             .into_iter()
-            .map(|((at, _), action)| (at.as_secs(), ratio(action)))
+            .map(|(at, change)| (at.time.as_secs(), ratio(change)))
             .collect()
     }
 

@@ -43,7 +43,7 @@ impl Simulation {
                 }
             }
             FabricChange::SetRegisters { node, behavior } => {
-                self.node_mut(node).registers = behavior
+                self.node_mut(node).registers = behavior;
             }
             FabricChange::SetVsKey { nodes, key } => {
                 for node in nodes {

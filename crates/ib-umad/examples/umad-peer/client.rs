@@ -123,7 +123,7 @@ fn until_gone(session: &mut Session) {
 
 /// An open port and the state of its traffic.
 struct Session {
-    wire: Watched,
+    transport: Watched,
     client: MadClient,
     to: Address,
 }
@@ -143,15 +143,15 @@ impl Session {
             traffic_class: 0,
             flow_label: 0,
         });
-        Session { wire: Watched::new(umad), client: MadClient::new(pace), to }
+        Session { transport: Watched::new(umad), client: MadClient::new(pace), to }
     }
 
     /// Reads the classic counters of a port this many times, and prints the results.
     fn ask(mut self, port: u8, times: usize) {
-        let began = self.wire.now();
+        let began = self.transport.now();
         let query = pma::counters(counter::Attribute::PortCounters, port);
         let outcomes = self.run(vec![query; times]).expect("the device is there");
-        let took = self.wire.now().since(began);
+        let took = self.transport.now().since(began);
         let count = |failure| outcomes.iter().filter(|o| o.as_ref().err() == failure).count();
         let name = format!("port {port}");
         println!(
@@ -160,25 +160,25 @@ impl Session {
             count(Some(&RequestError::TimedOut)),
             count(Some(&RequestError::Unresponsive)),
             took.as_millis(),
-            self.wire.expired_at.since(began).as_millis(),
+            self.transport.expired_at.since(began).as_millis(),
         );
         // Late and repeated responses would arrive now.
-        let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
-        plan::drain_until(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
+        let until = self.transport.now() + port::LATE_BY + Duration::from_millis(500);
+        plan::drain_until(until, &mut self.client, &mut self.transport, &AtomicBool::new(false))
             .expect("the device is there");
         self.report(&name);
     }
 
     fn report(&self, name: &str) {
-        let wire = &self.wire;
+        let transport = &self.transport;
         println!(
             "wire {name}: answers={} expired={} expired_unknown={} open={} most_open={} upper={:x?}",
-            wire.answers,
-            wire.expired,
-            wire.expired_unknown,
-            wire.open.len(),
-            wire.most_open,
-            wire.upper,
+            transport.answers,
+            transport.expired,
+            transport.expired_unknown,
+            transport.open.len(),
+            transport.most_open,
+            transport.upper,
         );
         let count = |outcome| self.client.stats().count(Class::Performance, outcome);
         let outcomes: Vec<String> = MadOutcome::ALL
@@ -192,7 +192,7 @@ impl Session {
     fn run(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, RequestError>>, RunError> {
         let outcomes = vec![None; queries.len()];
         let mut walk = Asking { to: self.to, queries, asked: 0, outcomes };
-        plan::run(&mut walk, &mut self.client, &mut self.wire, &AtomicBool::new(false))?;
+        plan::run(&mut walk, &mut self.client, &mut self.transport, &AtomicBool::new(false))?;
         Ok(walk.outcomes.into_iter().map(|outcome| outcome.expect("an outcome")).collect())
     }
 }

@@ -9,7 +9,7 @@ use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, Transpo
 
 /// The traffic.
 pub struct Watched {
-    wire: Umad,
+    transport: Umad,
     /// Requests without a response so far, with their send times.
     pub open: HashSet<u32>,
     /// The most of them at any time.
@@ -26,9 +26,9 @@ pub struct Watched {
 }
 
 impl Watched {
-    pub fn new(wire: Umad) -> Self {
+    pub fn new(transport: Umad) -> Self {
         Watched {
-            wire,
+            transport,
             open: HashSet::new(),
             most_open: 0,
             upper: HashSet::new(),
@@ -42,30 +42,30 @@ impl Watched {
 
 impl MadTransport for Watched {
     fn now(&self) -> Moment {
-        self.wire.now()
+        self.transport.now()
     }
 
     fn anchor(&self) -> Anchor {
-        self.wire.anchor()
+        self.transport.anchor()
     }
 
     fn local_port(&self) -> LocalPort {
-        self.wire.local_port()
+        self.transport.local_port()
     }
 
     fn refresh(&mut self) {
-        self.wire.refresh();
+        self.transport.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
-        self.wire.send(parcel)?;
+        self.transport.send(parcel)?;
         self.open.insert(parcel.mad.transaction_id());
         self.most_open = self.most_open.max(self.open.len());
         Ok(())
     }
 
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
-        let received = self.wire.receive(until)?;
+        let received = self.transport.receive(until)?;
         match &received {
             Some(Received::Mad { mad, .. }) => {
                 self.answers += 1;
@@ -76,7 +76,7 @@ impl MadTransport for Watched {
                 let known = self.open.remove(transaction);
                 self.expired += usize::from(known);
                 self.expired_unknown += usize::from(!known);
-                self.expired_at = self.wire.now();
+                self.expired_at = self.transport.now();
             }
             _ => {}
         }

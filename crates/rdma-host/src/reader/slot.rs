@@ -140,17 +140,17 @@ impl Slot {
 
     /// Takes the result of its read.
     pub fn complete(&mut self, mut reader: DeviceReader, device: Device, context: &ReadContext) {
-        let (name, took) = (&*device.name, reader.watch.took());
+        let (name, duration) = (&*device.name, reader.watch.last_duration());
         if self.is_hanging {
-            tracing::info!(device = name, ?took, "device responds again");
+            tracing::info!(device = name, took = ?duration, "device responds again");
             self.is_hanging = false;
         }
-        if took >= SLOW {
-            self.set_slow(took);
+        if duration >= SLOW {
+            self.set_slow(duration);
         } else if let Pace::Slow(quick_reads) = &mut self.pace {
-            *quick_reads = if took < SLOW / 2 { *quick_reads + 1 } else { 0 };
+            *quick_reads = if duration < SLOW / 2 { *quick_reads + 1 } else { 0 };
             if *quick_reads >= QUICK_READS {
-                tracing::info!(device = name, ?took, "device is no longer slow");
+                tracing::info!(device = name, took = ?duration, "device is no longer slow");
                 self.pace = Pace::Quick;
             }
         }
@@ -181,11 +181,11 @@ impl Slot {
         self.latest = Some(device);
     }
 
-    fn set_slow(&mut self, took: Duration) {
+    fn set_slow(&mut self, duration: Duration) {
         if self.pace == Pace::Quick {
             tracing::warn!(
                 device = &*self.device.name,
-                ?took,
+                took = ?duration,
                 "device is slow: it is read in the background, and its values are published one read later"
             );
         }

@@ -38,7 +38,7 @@ pub(super) struct FileWatch {
 struct State {
     /// When the job began, while it runs.
     began: Option<Moment>,
-    took: Duration,
+    last_duration: Duration,
     /// The file that is being read; empty between two files. The memory is used again.
     file: Vec<u8>,
     file_began: Moment,
@@ -71,9 +71,9 @@ impl FileWatch {
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
                 CURRENT.set(None);
-                let took = self.0.time.now().since(self.1);
+                let duration = self.0.time.now().since(self.1);
                 let mut state = self.0.state();
-                (state.began, state.took) = (None, took);
+                (state.began, state.last_duration) = (None, duration);
             }
         }
         let began = self.time.now();
@@ -83,9 +83,9 @@ impl FileWatch {
         job()
     }
 
-    /// How long the job took that ended last.
-    pub fn took(&self) -> Duration {
-        self.state().took
+    /// The duration of the job that ended last.
+    pub fn last_duration(&self) -> Duration {
+        self.state().last_duration
     }
 
     /// How long to wait before looking at the job again; `None` if it has run for longer than `limit`, or reads one
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!((watch.blocked_file(), watch.patience(limit)), (Some(path("b")), None));
         });
         assert_eq!(watch.blocked_file(), None, "the job ended");
-        assert_eq!(watch.took(), FILE_LIMIT + FILE_LIMIT / 2);
+        assert_eq!(watch.last_duration(), FILE_LIMIT + FILE_LIMIT / 2);
     }
 
     #[test]

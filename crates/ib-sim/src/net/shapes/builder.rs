@@ -159,7 +159,8 @@ impl ShapeBuilder {
     ) -> Result<NodeId, ShapeError> {
         let (next, step) = match model.kind {
             NodeKind::Switch => (&mut self.guids[0], 1),
-            _ => (&mut self.guids[1], 16), // room for the GUIDs of its ports
+            // Room for the GUIDs of its ports.
+            NodeKind::Ca | NodeKind::Router | NodeKind::AggregationNode => (&mut self.guids[1], 16),
         };
         let guid = Guid(*next);
         *next += step;

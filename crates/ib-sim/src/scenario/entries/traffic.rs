@@ -73,7 +73,7 @@ fn senders(entry: &Burst, timeline: &Timeline, to: PortId) -> Result<Vec<PortId>
             let most = others.len();
             let problem = format!("from: {count} is more than the {most} other hosts");
             timeline.require(count <= most as u64, "from", problem)?;
-            let rng = Rng::keyed(timeline.seed, &[SENDERS, timeline.at.1 as u64]);
+            let rng = Rng::keyed(timeline.seed, &[SENDERS, timeline.at.entry as u64]);
             return Ok(draw(others, count as usize, rng));
         }
     };
@@ -113,7 +113,7 @@ pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> 
     timeline.charge(1, from.len() * FLOW)?;
     let flows: Vec<Flow> = from.iter().map(|port| flow(net, (*port, to), load, packet)).collect();
     // Each entry has a name of its own: their flows add up.
-    let name = format!("burst-{}", timeline.at.1);
+    let name = format!("burst-{}", timeline.at.entry);
     let target = Target::Flows(name.clone());
     let lasting =
         timeline.add_effect(target, FabricChange::SetTraffic { name, flows }, entry.r#for)?;
