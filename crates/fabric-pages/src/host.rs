@@ -263,7 +263,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use ib_health::assessment::CounterStatus;
+    use ib_health::counter_status::CounterStatus;
     use ib_mad::{Moment, Reading};
     use rdma_host::testing::{port, snapshot};
 

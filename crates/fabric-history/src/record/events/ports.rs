@@ -14,7 +14,7 @@ use crate::record::events::{EventDetector, Sweep};
 use display_text::plural;
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
-use ib_health::assessment::CounterStatus;
+use ib_health::counter_status::CounterStatus;
 use ib_health::outage::{Loss, duration};
 use ib_health::verdict::Repair;
 use ib_health::{LinkAssessment, Reason, Verdict, explain};
