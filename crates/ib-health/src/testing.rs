@@ -10,7 +10,7 @@ use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Deciding, Measureme
 use crate::counter_status::CounterStatus;
 use crate::outage::Outages;
 use ib_fabric::assembly::DiscoveredFabric;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::node_name_map::NodeNameMap;
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, PortIndex, PortMap, Snapshot};
 use ib_mad::moment::Anchor;
