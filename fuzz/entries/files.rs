@@ -9,7 +9,7 @@ use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{Options, WebOptions};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::SharedState;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::node_name_map::NodeNameMap;
 use ib_mad::Moment;
 use ib_mad::node::readable_description;
 use ib_sim::net::{Net, file, testing};

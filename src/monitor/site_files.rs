@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fabric_observation::SiteFileKind;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::node_name_map::NodeNameMap;
 use ib_health::settings::{DrainedHosts, MaintenanceWindow};
 use ib_mad::m_key::MKeys;
 use yaml_config::ConfigError;

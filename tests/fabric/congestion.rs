@@ -121,7 +121,7 @@ fn slow_host_is_the_root_of_all_waits() {
     let (found, root) = (between.found(), between.before("host-3"));
     one_tree(&between, &found, root, RootCause::SlowReceiver);
     let of_root = between.waited(root).unwrap();
-    assert!(of_root.tick_told && (of_root.share - 0.7).abs() < 0.01, "{of_root:?}");
+    assert!(of_root.tick_reported && (of_root.share - 0.7).abs() < 0.01, "{of_root:?}");
     // Quantum-2 and ConnectX-7 announce their tick.
     let hosts = between
         .waiting()
@@ -129,7 +129,7 @@ fn slow_host_is_the_root_of_all_waits() {
         .filter(|port| !between.later.fabric.node_of(*port).is_switch());
     let hosts: Vec<PortIndex> = hosts.collect();
     assert!(hosts.len() >= 100);
-    assert!(hosts.iter().all(|port| between.waited(*port).unwrap().tick_told));
+    assert!(hosts.iter().all(|port| between.waited(*port).unwrap().tick_reported));
 }
 
 #[test]

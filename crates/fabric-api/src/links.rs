@@ -134,7 +134,7 @@ mod tests {
         let mut assessment = fine(&snapshot);
         let of_leaf = &mut assessment.ports[leaf];
         of_leaf.bit_errors = over(432);
-        of_leaf.wait = Some(Wait { share: 0.5, tick_told: true });
+        of_leaf.wait = Some(Wait { share: 0.5, tick_reported: true });
         of_leaf.counters = saturated(Counter::SymbolErrors, false);
         let of_host = &mut assessment.ports[port(&snapshot, 2, 1)];
         of_host.counters.saturated_now.insert(Counter::XmitWait);
@@ -286,7 +286,7 @@ mod tests {
         let mut observation = observation();
         let leaf = port(observation.snapshot.as_ref().unwrap(), 1, 1);
         let of_leaf = &mut observation.assessment.ports[leaf];
-        of_leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
+        of_leaf.wait = Some(Wait { share: f32::NAN, tick_reported: true });
         of_leaf.bit_errors.limit = f32::INFINITY;
         observation.assessment.links[0].since = Moment::NEVER;
         let anchor = &mut Arc::make_mut(observation.snapshot.as_mut().unwrap()).anchor;

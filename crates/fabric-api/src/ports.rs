@@ -114,7 +114,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         learning: link.and_then(|link| learning::of_link(view, link)),
         wait_ratio: wait_ratio(assessment),
         wait_saturated: assessment.is_wait_saturated(),
-        tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
+        tick_reported: assessment.wait.is_some_and(|wait| wait.tick_reported),
         congestion: assessment
             .role
             .map(|role| congestion(view, role, measured_at(view, assessment))),

@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
     use fabric_observation::host::{HostObservation, HostPortTotals};
-    use ib_health::assessment::CounterStatus;
+    use ib_health::counter_status::CounterStatus;
     use ib_mad::{Moment, Reading};
     use rdma_host::testing::{port, snapshot};
 

@@ -87,9 +87,8 @@ impl Fabric {
         let is_one_host = found.is_one_host;
         let mut add = |found: DiscoveredNode, last_found, presence| {
             let DiscoveredNode { identity, ports } = found;
-            let name = naming.map.get(identity.guid).unwrap_or(&identity.description);
-            let host = naming.hosts.host(identity.kind, name).filter(|_| !is_one_host);
-            let name = if name.is_empty() { identity.guid.to_string() } else { name.to_owned() };
+            let (name, host) = naming.name(&identity);
+            let host = host.filter(|_| !is_one_host);
             let (first_port, port_slots) = (0, 0);
             let node = Node { identity, name, host, presence, last_found, first_port, port_slots };
             entries.push((node, ports));
@@ -226,7 +225,7 @@ impl Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::NodeNameMap;
+    use crate::node_name_map::NodeNameMap;
     use crate::testing::{end, fabric, found};
 
     #[test]

@@ -38,6 +38,11 @@ pub struct Hardware {
 }
 
 impl Hardware {
+    /// What a device reports of itself, to change it. A device that has reported nothing yet is added.
+    pub(crate) fn node_mut(&mut self, guid: Guid) -> &mut NodeHardware {
+        Arc::make_mut(self.nodes.entry(guid).or_default())
+    }
+
     /// What the device reports of a port.
     pub fn port(&self, PortKey { guid, number }: PortKey) -> Option<&PortHardware> {
         self.ports.get(&guid)?.get(usize::from(number))?.as_deref()

@@ -10,11 +10,13 @@ pub mod hardware;
 pub mod hosts;
 pub mod index;
 pub mod names;
+pub mod node_name_map;
 pub mod reference;
 pub mod snapshot;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod topology;
+mod unique_names;
 
 pub use index::{NodeIndex, NodeMap, PortIndex, PortMap};
 pub use snapshot::Snapshot;

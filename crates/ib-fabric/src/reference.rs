@@ -3,8 +3,8 @@
 
 use ib_mad::ids::{Guid, Lid, PortNumber};
 
-use super::names::shared_name;
 use super::topology::LinkId;
+use super::unique_names::shared_name;
 use ib_mad::PortKey;
 
 /// A text, and what it can mean. One text may have several meanings: `12` is a LID, and may be the name of a node.

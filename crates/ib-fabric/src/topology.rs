@@ -11,7 +11,7 @@ use ib_mad::port_state::PortStatus;
 use ib_mad::{NodeIdentity, NodeKind, PortKey, PortRole};
 use thiserror::Error;
 
-use super::names::shared_name;
+use super::unique_names::shared_name;
 use crate::{NodeIndex, NodeMap, PortIndex, PortMap};
 
 /// A node of the fabric.
@@ -20,7 +20,7 @@ pub struct Node {
     /// Its properties.
     pub identity: NodeIdentity,
     /// Display name: the site's name, else the description, else the GUID. If several nodes share it,
-    /// the last digits of the GUID are appended (see [`super::names`]).
+    /// the last digits of the GUID are appended.
     pub name: String,
     /// The host that it is in: the whole name or a part of it, without appended digits (see [`super::hosts`]).
     /// `None` of all but channel adapters.

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ib_fabric::topology::Link;
 use ib_fabric::{NodeIndex, PortIndex, PortMap};
-use ib_mad::counter::COUNT;
-use ib_mad::reading::CounterSet;
 use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
 use super::congestion::{HeldWait, Region, Role, Wait};
+use super::counter_resets::ResetOffsets;
+use super::counter_status::CounterStatus;
 use super::flap_days::RepeatedFlaps;
 use super::outage::{Loss, Outages};
 use super::peers::RateReference;
@@ -69,26 +69,6 @@ pub struct Flow {
     pub rate: f32,
     /// The share of the bandwidth, 0 to 1.
     pub used: f32,
-}
-
-/// What counters had counted before their last reset, by counter.
-pub type ResetOffsets = [u64; COUNT];
-
-/// What limits the totals of a port's counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CounterStatus {
-    /// Counters that are saturated now: they have stopped at their maximum.
-    pub saturated_now: CounterSet,
-    /// Counters that were saturated at least once: their totals are lower bounds.
-    pub ever_saturated: CounterSet,
-    /// Counters whose latest value was impossible, and is not used.
-    pub impossible: CounterSet,
-    /// How many impossible values there were, of all counters.
-    pub impossible_readings: u32,
-    /// How often counters decreased: a tool cleared them, or the device was reset.
-    pub resets: u32,
-    /// When that was last seen.
-    pub last_reset: Option<Moment>,
 }
 
 /// The assessment of a link.

@@ -1,4 +1,4 @@
-//! Bit error ratios (BER): which share of the bits that a port receives is wrong, and which share may be.
+//! Bit error ratios (BER): which share of the bits that a port receives is wrong.
 //!
 //! A ratio is measured over windows. The shortest one with enough evidence decides: a link that is grossly
 //! bad shows it within a minute, one at its limit once it had time for an error or two. The time of a window is that in
@@ -7,11 +7,9 @@
 use std::time::Duration;
 
 use ib_mad::Moment;
-use ib_mad::fec::Fec;
-use ib_mad::rate::Speed;
 
-use super::flap_days::FlapDayLimit;
-use super::port::Incoming;
+use super::incoming::Incoming;
+use super::limits::Confidence;
 use super::window::{Growth, SlidingWindow, Tick};
 
 display_text::labeled_enum! {
@@ -20,98 +18,6 @@ display_text::labeled_enum! {
         Quick, "75s", "Finds grossly bad links.";
         Short, "12m", "One of the windows of UFM.";
         Long, "125m", "One of the windows of UFM.";
-    }
-}
-
-/// Which share of the bits on a link may be wrong.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    /// After error correction: bits that are lost.
-    pub symbol: f32,
-    /// Before error correction: bits that it has to correct. `None` if there is no limit.
-    pub pre_fec: Option<f32>,
-}
-
-/// A row of the table of limits: for a speed, and optionally an error correction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LimitRow {
-    /// The speed.
-    pub speed: Speed,
-    /// Only with this error correction.
-    pub fec: Option<Fec>,
-    /// The limits.
-    pub limits: Limits,
-}
-
-/// The limits of a speed and an error correction.
-///
-/// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin (Field_BER_Thresholds,
-/// V06), by what can be read in band. Which process the ASIC is made in and whether it retries on the link layer
-/// (PLR) cannot be read, so HDR has the limit of the 16 nm devices that most of it runs on, and NDR that of devices
-/// with PLR. XDR has NDR's until limits for it are published. At HDR the plugin has one limit for 16 nm devices, for
-/// any correction. At NDR it has limits by code: a port with a code that has none has no pre-FEC limit. With PLR its
-/// limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what copper runs (186 of 190 ends of a
-/// public data set), RS(544,514) what optics run.
-fn default_limits(speed: Speed, fec: Option<Fec>) -> Limits {
-    use Fec::{
-        Adaptive, Cod, LowLatency, MellanoxLowLatency, ReedSolomon, Rs271Plr, Rs544Plr,
-        StrongReedSolomon, ZeroLatency,
-    };
-    use Speed::{Ddr, Edr, Fdr, Fdr10, Hdr, Ndr, Qdr, Sdr, Xdr};
-    let (symbol, pre_fec) = match (speed, fec) {
-        (Sdr | Ddr | Qdr | Fdr10 | Fdr, _) => (1e-12, None),
-        (Edr, Some(LowLatency | MellanoxLowLatency)) => (1e-13, Some(1e-12)),
-        (Edr, Some(ReedSolomon)) => (1e-13, Some(1e-9)),
-        (Edr, _) => (1e-13, None),
-        // Only devices made in 7 nm retransmit on the physical layer.
-        (Hdr, Some(Rs544Plr | Rs271Plr)) => (1e-14, Some(1e-7)),
-        (Hdr, _) => (1e-13, Some(1e-5)),
-        (Ndr, Some(Rs271Plr)) => (1e-14, Some(1e-6)),
-        (Ndr, Some(StrongReedSolomon | MellanoxLowLatency | Adaptive | Cod | ZeroLatency)) => {
-            (1e-14, None)
-        }
-        (Ndr | Xdr, _) => (1e-14, Some(1e-5)),
-    };
-    Limits { symbol, pre_fec }
-}
-
-display_text::labeled_enum! {
-    /// How certain it must be that a bit error ratio is above its limit before a link is bad, or above half of it
-    /// before it is degraded. What each costs in false alarms and gains in time is measured: `docs/trust.md`.
-    #[derive(Default)]
-    pub enum Confidence {
-        #[default]
-        High, "high", "A link at its limit is called bad by chance in at most one of 100,000 windows.";
-        Medium, "medium", "In at most one of 100 windows: bad links are found sooner, with more false alarms.";
-    }
-}
-
-impl Confidence {
-    /// The natural logarithms of one in so many windows: for `bad`, and for `watch` (one in 200 windows, or one in 10).
-    fn odds(self) -> [f32; 2] {
-        match self {
-            Confidence::High => [11.5, 5.3],
-            Confidence::Medium => [4.6, 2.3],
-        }
-    }
-}
-
-/// The limits in use.
-#[derive(Clone, Debug, Default)]
-pub struct LimitTable {
-    /// A site's own limits, which come before the default ones.
-    pub rows: Vec<LimitRow>,
-    /// How certain it must be that a link exceeds them.
-    pub confidence: Confidence,
-    /// How often a link may flap.
-    pub flap_days: FlapDayLimit,
-}
-
-impl LimitTable {
-    /// The limits of a link.
-    pub fn limits(&self, speed: Speed, fec: Option<Fec>) -> Limits {
-        let matches = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
-        self.rows.iter().find(matches).map_or_else(|| default_limits(speed, fec), |row| row.limits)
     }
 }
 

@@ -15,16 +15,20 @@ use ib_mad::reading::Raw;
 use ib_mad::{Counter, Guid, Moment};
 
 use super::assessment::{Assessment, Flow, LinkAssessment, PortAssessment};
-use super::bit_errors::{BitErrors, LimitTable};
+use super::bit_errors::BitErrors;
 use super::congestion::{self, Congestion};
+use super::impossible_values;
+use super::incoming::Incoming;
+use super::judge::{EndInput, LinkInput};
+use super::limits::LimitTable;
 use super::link_history::LinkSample;
-use super::link_tracker::{EndInput, LinkInput, LinkTracker};
+use super::link_tracker::LinkTracker;
 use super::peers::Peers;
-use super::port::{Incoming, PortTracker, TRAINING};
+use super::port::{PortTracker, TRAINING};
 use super::recorded::{self, Compared, RecordedErrors, RecordedFlaps};
 use super::replica::ReplicaTotals;
 use super::settings::{DrainedHosts, MaintenanceWindow};
-use super::totals::{self, PortTotals, TotalsSeed};
+use super::totals::{PortTotals, TotalsSeed};
 use super::upstream::{KnownOrigins, UpstreamSearch};
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
@@ -92,7 +96,7 @@ impl LinkEvaluator {
         let snapshot = self.update_ports(snapshot, &mut assessment, &mut compared);
         if is_resumed {
             let recorded = std::mem::take(&mut self.recorded);
-            self.resume(&recorded, &compared, &snapshot, &mut assessment);
+            recorded::resume(&recorded, &compared, &snapshot, &mut self.ports, &mut assessment);
         }
         self.hold_waits(&snapshot, &mut assessment);
         let found = self.congestion.update(
@@ -221,8 +225,8 @@ impl LinkEvaluator {
             let found = &mut assessment.ports[port];
             if let Some(reading) = reading {
                 let status = snapshot.status(port);
-                let incoming = incoming(&self.limits, snapshot, port);
-                let fastest = totals::fastest(fabric.port(port).number, status);
+                let incoming = Incoming::of(&self.limits, snapshot, port);
+                let fastest = impossible_values::fastest(fabric.port(port).number, status);
                 let hardware = snapshot.hardware.port(fabric.port_key(port));
                 let (growth, bit_errors) = tracker.update(reading, hardware, incoming, fastest);
                 if let Some(compared) = compared.get_mut(port) {
@@ -476,24 +480,6 @@ impl InMaintenance {
 
 fn total(snapshot: &Snapshot, port: PortIndex, counter: Counter) -> Option<u32> {
     Some(snapshot.reading(port)?.get(counter)? as u32)
-}
-
-/// What a port receives, if it has a link and its rate is known.
-fn incoming(limits: &LimitTable, snapshot: &Snapshot<Raw>, port: PortIndex) -> Option<Incoming> {
-    let peer = snapshot.fabric.port(port).connected_peer()?;
-    // A sweep queries one end of each link; both have the same rate.
-    let status = [port, peer].into_iter().find_map(|port| {
-        let status = snapshot.status(port)?;
-        Some((status.rate()?, status.speed?, status.width?))
-    });
-    let (rate, speed, width) = status?;
-    let fec = snapshot.fec[port].or(snapshot.fec[peer]);
-    Some(Incoming {
-        bits_per_second: rate as f32 * 8.0,
-        lanes: width.lanes(),
-        limits: limits.limits(speed, fec),
-        confidence: limits.confidence,
-    })
 }
 
 /// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no

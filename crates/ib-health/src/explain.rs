@@ -13,7 +13,7 @@ use ib_mad::{Counter, Moment};
 use super::bit_errors::{BitErrorLevel, BitErrors, Deciding, PreFecBer};
 use super::congestion::{Role, RootCause};
 use super::flap_days::RepeatedFlaps;
-use super::link_tracker::DECISIVE;
+use super::judge::DECISIVE;
 
 use super::outage::{Downtime, Outages, duration};
 use super::peers::{LinkRate, RateReference};

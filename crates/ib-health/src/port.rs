@@ -6,13 +6,12 @@ use ib_fabric::hardware::PortHardware;
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment, Reading};
 
-use super::assessment::CounterStatus;
-use super::bit_errors::{
-    self, BerWindows, BitErrorLevel, BitErrors, Confidence, Limits, PreFecBer, RAISED_FOR,
-};
+use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, PreFecBer, RAISED_FOR};
 use super::clears::Clears;
 use super::congestion::{GRACE, HeldWait, SATURATED_HOLD};
-use super::recorded::{LOST_DATA, lost_data};
+use super::counter_status::CounterStatus;
+use super::incoming::Incoming;
+use super::lost_data::{LOST_DATA, lost_data};
 use super::reported::{RawErrors, Reported};
 use super::totals::{Growth, PortTotals};
 use super::window::{Busiest, LoadCorrelation, Recent, Tick};
@@ -50,14 +49,6 @@ pub struct ReceivedSums {
 struct CorrectedSums {
     symbols: f32,
     seconds: f32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Incoming {
-    pub bits_per_second: f32,
-    pub lanes: u8,
-    pub limits: Limits,
-    pub confidence: Confidence,
 }
 
 /// The pre-FEC bit error ratio as it was last known.
@@ -401,6 +392,7 @@ fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{Confidence, Limits};
 
     #[test]
     fn pre_fec_ratio_near_its_limit_is_held() {

@@ -12,8 +12,8 @@ use ib_mad::{Counter, Reading};
 
 use super::assessment::Assessment;
 use super::bit_errors::{BerWindows, BitErrors, LongWindow, chance_limit};
-use super::evaluator::LinkEvaluator;
-use super::port::{Incoming, PortTracker, TRAINING};
+use super::incoming::Incoming;
+use super::port::{PortTracker, TRAINING};
 use super::window::Tick;
 
 /// What an earlier run recorded of the errors of a fabric's links.
@@ -33,7 +33,7 @@ pub struct LinkErrors {
     pub since: SystemTime,
     /// The rate.
     pub rate: (Width, Speed),
-    /// The errors that each end counted ([`lost_data`]), and when the sweep that read them began, the earliest first; the
+    /// The errors that each end counted ([`lost_data`](super::lost_data::lost_data)), and when the sweep that read them began, the earliest first; the
     /// ends in the order of the link's id.
     pub ends: [Vec<(SystemTime, u64)>; 2],
 }
@@ -90,15 +90,6 @@ pub(super) fn before(ports: &PortMap<PortTracker>) -> PortMap<Compared> {
     ports.iter().map(of_port).collect()
 }
 
-/// The counters of lost data.
-pub(crate) const LOST_DATA: [Counter; 2] = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
-
-/// The errors that a port counted, from the increases of SymbolErrorCounter and of uncorrectable FEC blocks. With error
-/// correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
-pub fn lost_data(by: impl Fn(Counter) -> Option<u64>) -> Option<u64> {
-    LOST_DATA.into_iter().filter_map(by).max()
-}
-
 /// Windows of ports without errors, which are the same for most ports: the key of each, and what was found.
 #[derive(Default)]
 struct ErrorFree(Vec<(SystemTime, Incoming, (BerWindows, BitErrors))>);
@@ -106,61 +97,56 @@ struct ErrorFree(Vec<(SystemTime, Incoming, (BerWindows, BitErrors))>);
 /// More keys than a fabric has rates: each link down makes another one.
 const MOST_ERROR_FREE: usize = 16;
 
-impl LinkEvaluator {
-    /// After the first sweep: continues the windows of links that did not change since the last recorded one. The time
-    /// between the two sweeps counts as one interval, with all errors that were counted in it.
-    pub(super) fn resume(
-        &mut self,
-        recorded: &RecordedErrors,
-        compared: &PortMap<Compared>,
-        snapshot: &Snapshot,
-        assessment: &mut Assessment,
-    ) {
-        let mut error_free = ErrorFree::default();
-        for (link, _) in &self.links {
-            let Some(id) = snapshot.fabric.link_id(link.low) else { continue };
-            let Some(known) = recorded.links.get(&id) else { continue };
-            let mut ports = link.ports();
-            ports.sort_by_key(|port| snapshot.fabric.port_key(*port));
-            if !self.is_unchanged(ports, known, compared, snapshot) {
-                continue;
-            }
-            for (port, past) in ports.into_iter().zip(&known.ends) {
-                let gap = &compared[port];
-                let history =
-                    PortErrors { sweeps: &recorded.sweeps, since: known.since, past, gap };
-                let tracker = &mut self.ports[port];
-                if let Some(found) = tracker.resume(&history, snapshot, &mut error_free) {
-                    assessment.ports[port].bit_errors = found;
-                }
+/// After the first sweep: continues the windows of links that did not change since the last recorded one. The time
+/// between the two sweeps counts as one interval, with all errors that were counted in it.
+pub(super) fn resume(
+    recorded: &RecordedErrors,
+    compared: &PortMap<Compared>,
+    snapshot: &Snapshot,
+    trackers: &mut PortMap<PortTracker>,
+    assessment: &mut Assessment,
+) {
+    let mut error_free = ErrorFree::default();
+    for link in snapshot.fabric.links() {
+        let Some(id) = snapshot.fabric.link_id(link.low) else { continue };
+        let Some(known) = recorded.links.get(&id) else { continue };
+        let mut ports = link.ports();
+        ports.sort_by_key(|port| snapshot.fabric.port_key(*port));
+        if !is_unchanged(ports, known, compared, snapshot, trackers) {
+            continue;
+        }
+        for (port, past) in ports.into_iter().zip(&known.ends) {
+            let gap = &compared[port];
+            let history = PortErrors { sweeps: &recorded.sweeps, since: known.since, past, gap };
+            if let Some(found) = trackers[port].resume(&history, snapshot, &mut error_free) {
+                assessment.ports[port].bit_errors = found;
             }
         }
     }
+}
 
-    /// Whether a link certainly did not go down since the last recorded sweep.
-    fn is_unchanged(
-        &self,
-        ports: [PortIndex; 2],
-        known: &LinkErrors,
-        compared: &PortMap<Compared>,
-        snapshot: &Snapshot,
-    ) -> bool {
-        let rate = ports.into_iter().find_map(|port| {
-            let status = snapshot.status(port).filter(|status| status.link_up())?;
-            status.width.zip(status.speed)
-        });
-        let is_unchanged = |port: PortIndex| {
-            let compared = &compared[port];
-            let status = self.ports[port].totals.status();
-            // The counters of some HCAs cannot be read: then the other end decides.
-            let was_read = compared.before.iter().any(Option::is_some);
-            // A device that was reset has trained its links. A saturated counter does not show link downs.
-            let is_certain =
-                status.resets == 0 && !status.saturated_now.contains(Counter::LinkDowned);
-            !was_read || is_certain && !compared.has_link_down()
-        };
-        rate == Some(known.rate) && ports.into_iter().all(is_unchanged)
-    }
+/// Whether a link certainly did not go down since the last recorded sweep.
+fn is_unchanged(
+    ports: [PortIndex; 2],
+    known: &LinkErrors,
+    compared: &PortMap<Compared>,
+    snapshot: &Snapshot,
+    trackers: &PortMap<PortTracker>,
+) -> bool {
+    let rate = ports.into_iter().find_map(|port| {
+        let status = snapshot.status(port).filter(|status| status.link_up())?;
+        status.width.zip(status.speed)
+    });
+    let is_unchanged = |port: PortIndex| {
+        let compared = &compared[port];
+        let status = trackers[port].totals.status();
+        // The counters of some HCAs cannot be read: then the other end decides.
+        let was_read = compared.before.iter().any(Option::is_some);
+        // A device that was reset has trained its links. A saturated counter does not show link downs.
+        let is_certain = status.resets == 0 && !status.saturated_now.contains(Counter::LinkDowned);
+        !was_read || is_certain && !compared.has_link_down()
+    };
+    rate == Some(known.rate) && ports.into_iter().all(is_unchanged)
 }
 
 /// The recorded errors of a port, and those since the last recorded sweep.

@@ -1,7 +1,7 @@
 //! Totals of a replica: another exporter that sweeps the same fabric.
 //!
 //! Both read the same counters, so their totals differ only by what each saw of resets: what a counter had counted before
-//! its last reset ([`ResetOffsets`](super::assessment::ResetOffsets)). A sweep every 15 s has seen more of it than one
+//! its last reset ([`ResetOffsets`](super::counter_resets::ResetOffsets)). A sweep every 15 s has seen more of it than one
 //! every minute, and one that started later has seen nothing. When a Prometheus that scrapes one of them turns to the
 //! other, a lower total looks like another reset, and `rate()` adds the whole total.
 //!

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::Verdict;
-use crate::assessment::{Assessment, CounterStatus, LinkAssessment, PortAssessment};
+use crate::assessment::{Assessment, LinkAssessment, PortAssessment};
 use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Deciding, Measurement};
+use crate::counter_status::CounterStatus;
 use crate::outage::Outages;
 use ib_fabric::assembly::DiscoveredFabric;
-use ib_fabric::names::NodeNameMap;
+use ib_fabric::node_name_map::NodeNameMap;
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, PortIndex, PortMap, Snapshot};
 use ib_mad::moment::Anchor;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ib_fabric::Fabric;
 use ib_health::LimitTable;
-use ib_health::bit_errors::Limits;
+use ib_health::limits::Limits;
 use ib_mad::counter::COUNT;
 use ib_mad::rate::{Width, bytes_per_second};
 use ib_mad::reading::Raw;

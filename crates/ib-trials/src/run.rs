@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use ib_health::LimitTable;
-use ib_health::bit_errors::{Confidence, LimitRow, Limits};
+use ib_health::limits::{Confidence, LimitRow, Limits};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

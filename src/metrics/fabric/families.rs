@@ -6,9 +6,9 @@ use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, POR
 use ib_fabric::hardware::{NodeHardware, PortHardware};
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Node, NodeIndex, PortIndex, PortMap, Snapshot};
-use ib_health::assessment::CounterStatus;
 use ib_health::bit_errors::{BerWindow, BitErrors};
 use ib_health::congestion::{HeldWait, Region, Role};
+use ib_health::counter_status::CounterStatus;
 use ib_health::outage::{BOUNDS, ExpectedCause};
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
@@ -519,7 +519,7 @@ families! {
         "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send but sent none. Label tick: origin of the tick length, device (reported) or assumed. Absent while that is not known: while PortXmitWait is saturated (then infiniband_port_saturated_counters{counter=\"transmit_wait_ticks\"} is 1, and congestion cannot be judged at this port), and after a clear or a reset until the next read."
         => |port, samples| {
             if let Some(wait) = port.reading.and(port.assessment).and_then(|it| it.wait) {
-                samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
+                samples.label("tick", if wait.tick_reported { "device" } else { "assumed" });
                 samples.float(wait.share);
             }
         };

@@ -192,7 +192,7 @@ fn congestion_of_ports_and_regions() {
         let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
         let root_findings = &mut assessment.ports[root];
         root_findings.role = Some(Role::Root(RootCause::Unknown));
-        root_findings.wait = Some(Wait { share: 0.25, tick_told: false });
+        root_findings.wait = Some(Wait { share: 0.25, tick_reported: false });
         assessment.ports[victim].role = Some(Role::Victim { of: root });
         assessment.regions = vec![Region {
             root,
@@ -241,7 +241,7 @@ fn saturated_wait_has_its_last_known_ratio() {
 fn non_finite_ratio_has_no_sample() {
     let lines = samples(|snapshot, assessment| {
         let leaf = &mut assessment.ports[port(snapshot, 1, 1)];
-        leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
+        leaf.wait = Some(Wait { share: f32::NAN, tick_reported: true });
         leaf.bit_errors.limit = f32::INFINITY;
     });
     has_none(&lines, "infiniband_port_transmit_wait_ratio");

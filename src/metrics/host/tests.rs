@@ -2,7 +2,7 @@
 
 use super::*;
 use fabric_observation::host::{DeviceIds, MissingDevice};
-use ib_health::assessment::CounterStatus;
+use ib_health::counter_status::CounterStatus;
 use ib_health::testing::saturated;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;

@@ -18,7 +18,8 @@ use fabric_observation::SharedState;
 use fabric_observation::host::{
     DeviceIds, DroppedEvents, HostObservation, HostPortTotals, MissingDevices,
 };
-use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
+use ib_health::totals::UNBOUNDED;
+use ib_health::totals::{PortTotals, TotalsSeed};
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortKey};
 use process_clock::Clock;

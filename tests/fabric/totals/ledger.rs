@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fabric_observation::Observation;
-use ib_health::assessment::CounterStatus;
+use ib_health::counter_status::CounterStatus;
 use ib_mad::{Counter, PortKey};
 use ib_sim::net::{Net, PortId};
 

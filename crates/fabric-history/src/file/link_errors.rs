@@ -14,7 +14,8 @@ use crate::file::timeline::Timeline;
 use crate::file::walk::Walk;
 use crate::{micros_of, time_of};
 use ib_fabric::topology::LinkId;
-use ib_health::recorded::{LinkErrors, RecordedErrors, lost_data};
+use ib_health::lost_data::lost_data;
+use ib_health::recorded::{LinkErrors, RecordedErrors};
 use ib_mad::Counter;
 
 /// The errors of a port, and the latest moment before which its counters do not show those of the present link.

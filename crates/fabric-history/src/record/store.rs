@@ -30,8 +30,9 @@ use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
+use ib_health::counter_resets::ResetOffsets;
 use ib_health::recorded::{RecordedErrors, RecordedFlaps};
-use ib_health::totals::{ResetOffsets, TotalsSeed};
+use ib_health::totals::TotalsSeed;
 use ib_mad::register::text;
 use ib_mad::{Counter, Guid, PortKey, PortNumber};
 

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ib_health::assessment::{CounterStatus, ResetOffsets};
+use ib_health::counter_resets::ResetOffsets;
+use ib_health::counter_status::CounterStatus;
 use ib_mad::{Guid, Reading};
 use rdma_host::model::{HostSnapshot, Rails};
 

@@ -167,7 +167,16 @@ impl<'a> CounterSweep<'a> {
     }
 
     pub fn poll_request(&mut self) -> Option<(Request, CounterQuery)> {
-        let next = self.queue.pop_front()?;
+        loop {
+            let next = self.queue.pop_front()?;
+            if let Some(request) = self.request(next) {
+                return Some((request, next));
+            }
+        }
+    }
+
+    /// The request of a query; `None` if there is no port or attribute for it any more.
+    fn request(&self, next: CounterQuery) -> Option<Request> {
         let (lid, query) = match next {
             CounterQuery::PmaCapabilities { agent } => {
                 (self.agents[agent as usize].lid, pma::class_port_info())
@@ -186,7 +195,7 @@ impl<'a> CounterSweep<'a> {
             }
             CounterQuery::Probe { lid } => (lid, pma::class_port_info()),
         };
-        Some((Request { to: Address::Lid(lid), query }, next))
+        Some(Request { to: Address::Lid(lid), query })
     }
 
     /// Handles an outcome. Returns the port whose node's liveness it shows.

@@ -8,52 +8,35 @@
 
 mod device;
 mod due;
+mod item;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ib_mad::m_key::{MKey, MKeys};
+use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
 use ib_mad::register::{
     FanLimits, FanSpeed, Fans, FecHistogram, LinkDown, Module, PhysicalStatistics, PowerSupplies,
     RegisterQuery, Temperature, Temperatures, Troubleshooting, celsius,
 };
 use ib_mad::vendor::{self, GeneralInfo};
-use ib_mad::{Guid, Lid, Mad, Moment, PortKey};
+use ib_mad::{Guid, Mad, Moment, PortKey};
 use ib_umad::client::SendConfig;
 use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
-use super::agent_cache::m_key_of;
-use super::{Outcome, take_turns};
+use super::Outcome;
 use crate::Snapshot;
 use crate::hardware::{Hardware, ReadAt};
 use device::Device;
+pub use due::RegisterIntervals;
+use due::Schedule;
+use item::Item;
 
 /// The deadline of a request: firmware reads some pages over the module's I2C bus. ibdiagnet has 500 ms and more for
 /// these; mstflint several seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How often each tier is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegisterIntervals {
-    /// The physical layer of ports.
-    pub physical: Duration,
-    /// The modules of ports.
-    pub module: Duration,
-    /// Devices: uptime, temperatures and fans.
-    pub environment: Duration,
-    /// Whether histograms of FEC are read with the physical layer, and errors by lane are of interest.
-    pub lanes: bool,
-}
-
-impl Default for RegisterIntervals {
-    fn default() -> Self {
-        let [physical, module, environment] = [60, 600, 60].map(Duration::from_secs);
-        RegisterIntervals { physical, module, environment, lanes: false }
-    }
-}
 
 /// The limits of requests: one at a time to each device, and no retries: they would delay the next sweep, and what is
 /// due is requested again after it.
@@ -114,6 +97,8 @@ impl RegisterReader {
 
     /// The requests that are due, by device.
     fn due(&self, snapshot: &Snapshot, now: Moment) -> Vec<VecDeque<Item>> {
+        let RegisterReader { intervals, keys, hardware, .. } = self;
+        let schedule = Schedule { intervals, keys, hardware, snapshot, now };
         let fabric = &snapshot.fabric;
         let mut by_device = Vec::new();
         for node in fabric.node_indexes() {
@@ -124,22 +109,11 @@ impl RegisterReader {
                 && snapshot.is_up(node);
             let device = self.devices.get(&identity.guid);
             if is_asked && device.is_none_or(|device| device.not_before <= now) {
-                by_device.push(due::of_device(self, snapshot, node, now));
+                by_device.push(due::of_device(schedule, node, device));
             }
         }
         by_device
     }
-}
-
-/// A request: of a register, or of GeneralInfo.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    guid: Guid,
-    lid: Lid,
-    what: Option<RegisterQuery>,
-    /// How often the link of its port has gone down or recovered.
-    link_downs: u64,
-    key: MKey,
 }
 
 /// The query plan; see the [module](self).
@@ -162,7 +136,7 @@ impl QueryPlan for RegisterRun<'_> {
             return None;
         }
         while let Some(index) = self.ready.pop_front() {
-            let items = self.due.get_mut(index)?;
+            let Some(items) = self.due.get_mut(index) else { continue };
             // What did not respond earlier in this run is left out.
             let may_be_asked = |item: &Item| {
                 let device = self.devices.get(&item.guid);
@@ -170,7 +144,7 @@ impl QueryPlan for RegisterRun<'_> {
             };
             let Some(next) = items.iter().position(may_be_asked) else { continue };
             items.drain(..next);
-            let item = items.front()?;
+            let Some(item) = items.front() else { continue };
             let query = item.what.map_or_else(vendor::general_info, vendor::access_register);
             let request = Request { to: Address::Lid(item.lid), query: query.with_m_key(item.key) };
             return Some((request, index as u64));
@@ -210,56 +184,62 @@ impl RegisterRun<'_> {
     fn record(&mut self, item: Item, mad: &Mad, at: Moment) {
         let Item { guid, what, link_downs, .. } = item;
         let hardware = Arc::make_mut(self.hardware);
-        if let Some(number) = what.and_then(RegisterQuery::port) {
-            let port = hardware.port_mut(PortKey::new(guid, number));
-            match what {
-                Some(RegisterQuery::Module(_)) => port.module = Some(read(Module::decode(mad), at)),
-                Some(RegisterQuery::FecHistogram(_)) => {
-                    port.fec_histogram = Some(read(FecHistogram::decode(mad), at));
-                }
-                Some(RegisterQuery::LinkDown(_)) => {
-                    port.link_down = Some(read(LinkDown::decode(mad), at));
-                    port.link_downs = link_downs;
-                }
-                Some(RegisterQuery::Troubleshooting(_)) => {
-                    port.trouble = Some(read(Troubleshooting::decode(mad).code, at));
-                }
-                _ => {
-                    port.physical = Some(read(PhysicalStatistics::decode(mad), at));
-                    // It has a link.
-                    port.trouble = None;
-                }
-            }
+        let Some(what) = what else {
+            hardware.node_mut(guid).general = Some(read(GeneralInfo::decode(mad), at));
             return;
-        }
-        let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
+        };
+        let port = |number| PortKey::new(guid, number);
         match what {
-            None => node.general = Some(read(GeneralInfo::decode(mad), at)),
-            Some(RegisterQuery::Fans) => {
-                let fans = Fans::decode(mad);
+            RegisterQuery::Module(number) => {
+                hardware.port_mut(port(number)).module = Some(read(Module::decode(mad), at));
+            }
+            RegisterQuery::FecHistogram(number) => {
+                let histogram = read(FecHistogram::decode(mad), at);
+                hardware.port_mut(port(number)).fec_histogram = Some(histogram);
+            }
+            RegisterQuery::LinkDown(number) => {
+                let port = hardware.port_mut(port(number));
+                port.link_down = Some(read(LinkDown::decode(mad), at));
+                port.link_downs = link_downs;
+            }
+            RegisterQuery::Troubleshooting(number) => {
+                let code = Troubleshooting::decode(mad).code;
+                hardware.port_mut(port(number)).trouble = Some(read(code, at));
+            }
+            RegisterQuery::PhysicalStatistics(number) => {
+                let port = hardware.port_mut(port(number));
+                port.physical = Some(read(PhysicalStatistics::decode(mad), at));
+                // It has a link.
+                port.trouble = None;
+            }
+            RegisterQuery::Temperature(_) => {
+                let degrees = celsius(Temperature::decode(mad).degrees);
+                hardware.node_mut(guid).temperature = degrees.map(|degrees| read(degrees, at));
+            }
+            RegisterQuery::Temperatures { first, count } => {
+                let sensors = first..first.saturating_add(count.into());
+                let reported = Temperatures::decode(mad);
+                let reported = reported.known().filter(|(sensor, _)| sensors.contains(sensor));
+                let node = hardware.node_mut(guid);
+                node.temperatures.retain(|sensor, _| !sensors.contains(sensor));
+                node.temperatures
+                    .extend(reported.map(|(sensor, value)| (sensor, ReadAt { value, at })));
+            }
+            RegisterQuery::Fans => {
+                let (fans, node) = (Fans::decode(mad), hardware.node_mut(guid));
                 node.fan_speeds.retain(|fan, _| fans.present >> fan & 1 == 1);
                 node.fans = Some(read(fans, at));
             }
-            Some(RegisterQuery::FanSpeed(fan)) => {
-                node.fan_speeds.insert(fan, ReadAt { value: FanSpeed::decode(mad).rpm, at });
+            RegisterQuery::FanSpeed(fan) => {
+                let speed = ReadAt { value: FanSpeed::decode(mad).rpm, at };
+                hardware.node_mut(guid).fan_speeds.insert(fan, speed);
             }
-            Some(RegisterQuery::FanLimits) => {
-                node.fan_limits = Some(read(FanLimits::decode(mad), at));
+            RegisterQuery::FanLimits => {
+                hardware.node_mut(guid).fan_limits = Some(read(FanLimits::decode(mad), at));
             }
-            Some(RegisterQuery::Temperatures { first, count }) => {
-                let last = first.saturating_add(count.into());
-                node.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
-                let known = Temperatures::decode(mad);
-                let known = known.known().filter(|(sensor, _)| (first..last).contains(sensor));
-                node.temperatures
-                    .extend(known.map(|(sensor, value)| (sensor, ReadAt { value, at })));
-            }
-            Some(RegisterQuery::PowerSupplies) => {
-                node.power_supplies = Some(read(PowerSupplies::decode(mad), at));
-            }
-            Some(_) => {
-                let degrees = celsius(Temperature::decode(mad).degrees);
-                node.temperature = degrees.map(|degrees| read(degrees, at));
+            RegisterQuery::PowerSupplies => {
+                let supplies = read(PowerSupplies::decode(mad), at);
+                hardware.node_mut(guid).power_supplies = Some(supplies);
             }
         }
     }

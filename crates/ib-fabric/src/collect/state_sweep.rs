@@ -14,7 +14,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use ib_mad::Guid;
-use ib_mad::fec::{Fec, PortInfoExtended};
+use ib_mad::fec::Fec;
 use ib_mad::m_key::MKeys;
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::PortStatus;
@@ -33,9 +33,29 @@ use crate::{Fabric, NodeIndex, PortIndex, PortMap};
 /// After this number of unresponsive nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
 
-/// The ID of an attribute, and the port that it is read of. NodeInfo shows whether the LID still belongs to the node,
-/// PortInfoExtended the FEC mode.
-pub(super) type StateQuery = (u16, PortIndex);
+/// What is read of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribute {
+    /// Shows whether the LID still belongs to the node.
+    NodeInfo,
+    SwitchInfo,
+    PortInfo,
+    /// The FEC mode.
+    PortInfoExtended,
+}
+
+/// A query of a port's state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StateQuery {
+    attribute: Attribute,
+    port: PortIndex,
+}
+
+impl Attribute {
+    fn of(self, port: PortIndex) -> StateQuery {
+        StateQuery { attribute: self, port }
+    }
+}
 
 #[derive(Debug)]
 pub struct StateSweep<'a> {
@@ -110,7 +130,7 @@ impl<'a> StateSweep<'a> {
         let zeros = found.iter().filter_map(|&node| fabric.ports_of(node).next());
         let queue = zeros
             .filter(|&port| fabric.port(port).number == 0 && fabric.lid_of(port).is_some())
-            .map(|port| (NodeInfo::ID, port))
+            .map(|port| Attribute::NodeInfo.of(port))
             .collect();
         let due = if enabled {
             fec_modes.due(fabric, &modes, |node| hidden.nodes.is_expected(fabric, node))
@@ -141,37 +161,51 @@ impl<'a> StateSweep<'a> {
         let fabric = self.fabric;
         for port in fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some()) {
             if fabric.port(port).number == 0 {
-                self.queue.extend([(SwitchInfo::ID, port), (PortInfo::ID, port)]);
+                self.queue.extend([Attribute::SwitchInfo.of(port), Attribute::PortInfo.of(port)]);
             } else if is_queried_end(fabric, self.hidden.nodes, port) {
-                self.queue.push_back((PortInfo::ID, port));
+                self.queue.push_back(Attribute::PortInfo.of(port));
             }
         }
     }
 
     pub fn poll_request(&mut self) -> Option<(Request, StateQuery)> {
-        let hidden = self.hidden.pop().map(|port| (NodeInfo::ID, port));
-        let (attribute, port) = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
+        loop {
+            let next = self.pop()?;
+            if let Some(request) = self.request(next) {
+                return Some((request, next));
+            }
+        }
+    }
+
+    /// The next query; hidden nodes first, FEC modes last.
+    fn pop(&mut self) -> Option<StateQuery> {
+        let hidden = self.hidden.pop().map(|port| Attribute::NodeInfo.of(port));
+        hidden.or_else(|| self.queue.pop_front()).or_else(|| {
             let port = self.due.pop()?;
             self.fec_modes.next_port = port.0 + 1;
-            Some((PortInfoExtended::ID, port))
-        })?;
+            Some(Attribute::PortInfoExtended.of(port))
+        })
+    }
+
+    /// The request of a query; `None` for a port without a LID.
+    fn request(&self, StateQuery { attribute, port }: StateQuery) -> Option<Request> {
         let number = self.fabric.port(port).number;
         let query = match attribute {
-            NodeInfo::ID => smp::node_info(),
-            SwitchInfo::ID => smp::switch_info(),
-            PortInfo::ID => smp::port_info(number),
-            _ => smp::port_info_extended(number),
+            Attribute::NodeInfo => smp::node_info(),
+            Attribute::SwitchInfo => smp::switch_info(),
+            Attribute::PortInfo => smp::port_info(number),
+            Attribute::PortInfoExtended => smp::port_info_extended(number),
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
         let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
-        Some((Request { to, query }, (attribute, port)))
+        Some(Request { to, query })
     }
 
     /// Handles an outcome. Returns the port whose node's liveness it shows.
     pub fn on_outcome(&mut self, query: StateQuery, outcome: Outcome<'_>) -> Option<PortIndex> {
-        let (attribute, port) = query;
+        let StateQuery { attribute, port } = query;
         let has_responded = has_responded(&outcome);
-        if attribute == PortInfoExtended::ID {
+        if attribute == Attribute::PortInfoExtended {
             let mode = FecMode::from_outcome(outcome);
             self.fec_modes.insert(self.fabric, port, mode);
             self.modes[port] = mode;
@@ -192,23 +226,23 @@ impl<'a> StateSweep<'a> {
             self.queue.clear();
             self.due.queue.clear();
         }
-        if attribute == NodeInfo::ID && is_hidden {
+        if attribute == Attribute::NodeInfo && is_hidden {
             self.hidden.record(port, has_responded);
         }
         let Ok(mad) = outcome else { return Some(port) };
         let guid = self.fabric.node(node).identity.guid;
         match attribute {
-            NodeInfo::ID if NodeInfo::decode(mad).node_guid != guid => {
+            Attribute::NodeInfo if NodeInfo::decode(mad).node_guid != guid => {
                 self.result.lid_mismatches.insert(node);
                 // The LID of a hidden node is that of an earlier discovery.
                 self.result.lids_changed |= !is_hidden;
             }
-            NodeInfo::ID if is_hidden => self.queue_ports_of(node),
-            SwitchInfo::ID if SwitchInfo::decode(mad).port_state_change => {
+            Attribute::NodeInfo if is_hidden => self.queue_ports_of(node),
+            Attribute::SwitchInfo if SwitchInfo::decode(mad).port_state_change => {
                 self.result.state_changes.insert(guid);
             }
-            PortInfo::ID => self.handle_port(port, &PortInfo::decode(mad)),
-            _ => {}
+            Attribute::PortInfo => self.handle_port(port, &PortInfo::decode(mad)),
+            Attribute::NodeInfo | Attribute::SwitchInfo | Attribute::PortInfoExtended => {}
         }
         Some(port)
     }
@@ -251,7 +285,7 @@ impl<'a> StateSweep<'a> {
         }
         let is_expected = self.hidden.nodes.is_expected(fabric, fabric.port(peer).node);
         if is_switch && is_expected && fabric.lid_of(peer).is_some() {
-            self.queue.push_back((PortInfo::ID, peer));
+            self.queue.push_back(Attribute::PortInfo.of(peer));
         }
     }
 

@@ -264,10 +264,12 @@ impl<'a> SmSweep<'a> {
     }
 
     pub(super) fn poll_request(&mut self) -> Option<(Request, PortIndex)> {
-        let port = self.queue.pop_front()?;
-        let to = Address::Lid(self.fabric.lid_of(port)?);
-        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
-        Some((Request { to, query }, port))
+        loop {
+            let port = self.queue.pop_front()?;
+            let Some(lid) = self.fabric.lid_of(port) else { continue };
+            let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
+            return Some((Request { to: Address::Lid(lid), query }, port));
+        }
     }
 
     /// Handles an outcome. Returns the port if its node responded.

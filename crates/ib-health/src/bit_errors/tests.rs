@@ -3,8 +3,9 @@
 mod hovering;
 
 use super::*;
+use crate::limits::{LimitTable, Limits};
 use ib_mad::Moment;
-use ib_mad::rate::{Width, bytes_per_second};
+use ib_mad::rate::{Speed, Width, bytes_per_second};
 
 fn incoming(bits_per_second: f32, symbol: f32, confidence: Confidence) -> Incoming {
     Incoming { bits_per_second, lanes: 4, limits: Limits { symbol, pre_fec: None }, confidence }
@@ -165,45 +166,6 @@ fn ratio_is_errors_per_bit() {
     let found = results(130, Speed::Ndr, |_| 6_000);
     let ratio = found.last().unwrap().ratio(BerWindow::Short).unwrap();
     assert!((ratio / 1e-9 - 1.0).abs() < 0.01, "{ratio}");
-}
-
-#[test]
-fn every_speed_has_a_limit_and_a_site_may_override_it() {
-    let usual = LimitTable::default();
-    for speed in Speed::ALL {
-        let limit = usual.limits(speed, None).symbol;
-        assert!(limit > 0.0 && limit <= 1e-12, "{speed:?}");
-    }
-    for (speed, fec, symbol) in [
-        (Speed::Fdr, None, 1e-12),
-        (Speed::Edr, None, 1e-13),
-        (Speed::Hdr, None, 1e-13),
-        (Speed::Hdr, Some(Fec::Rs271Plr), 1e-14),
-        (Speed::Ndr, None, 1e-14),
-        (Speed::Xdr, None, 1e-14),
-    ] {
-        assert_eq!(Some(usual.limits(speed, fec).symbol), Some(symbol), "{speed:?} {fec:?}");
-    }
-    assert_eq!(usual.limits(Speed::Edr, Some(Fec::LowLatency)).pre_fec, Some(1e-12));
-    for (speed, fec, pre_fec) in [
-        (Speed::Edr, Fec::MellanoxLowLatency, Some(1e-12)),
-        (Speed::Edr, Fec::Adaptive, None),
-        (Speed::Hdr, Fec::Adaptive, Some(1e-5)),
-        (Speed::Hdr, Fec::StrongReedSolomon, Some(1e-5)),
-        (Speed::Hdr, Fec::Rs544Plr, Some(1e-7)),
-        (Speed::Ndr, Fec::ReedSolomon2, Some(1e-5)),
-        // On copper.
-        (Speed::Ndr, Fec::Rs271Plr, Some(1e-6)),
-        // None is published.
-        (Speed::Ndr, Fec::ZeroLatency, None),
-    ] {
-        assert_eq!(usual.limits(speed, Some(fec)).pre_fec, pre_fec, "{speed:?} {fec:?}");
-    }
-    let limits = Limits { symbol: 1e-13, pre_fec: None };
-    let own = LimitRow { speed: Speed::Ndr, fec: Some(Fec::ReedSolomon), limits };
-    let site = LimitTable { rows: vec![own], ..LimitTable::default() };
-    assert_eq!(site.limits(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);
-    assert_eq!(site.limits(Speed::Ndr, None), usual.limits(Speed::Ndr, None));
 }
 
 /// A link with half of its limit's errors, spread by chance, is not called bad in a day. Chance may

@@ -23,151 +23,21 @@
 //! of the upper switches), a chain ends early: there is one root too many, with [`RootCause::Unknown`].
 
 mod regions;
+mod role;
 #[cfg(test)]
 mod tests;
+mod wait;
 mod wait_graph;
-
-use std::time::Duration;
 
 use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, PortIndex};
 use ib_mad::Moment;
-use ib_mad::rate::{Speed, Width, bytes_per_second};
 
 use regions::RegionHistory;
+pub use regions::{GRACE, Level, Region};
+pub use role::{FLOOR, FULL, Role, RootCause};
+pub use wait::{HeldWait, SATURATED_HOLD, Wait, used, wait};
 use wait_graph::{WaitGraph, WaitingPort, find_roots};
-
-/// The share of time from which on a port waits; less is normal in a busy fabric (Jha et al., NSDI 2020: negligible).
-pub const FLOOR: f32 = 0.05;
-
-/// The share of its bandwidth from which on a port is full. A port is never busy all the time: packets of 2 KiB
-/// leave some 2% to their headers' credits and the link's own, and sweeps include the beginning and the end
-/// of a transfer. Congestion further downstream takes at most a tenth from it.
-pub const FULL: f32 = 0.9;
-
-/// A region that was gone for no longer than this is the same one when it comes back. Jobs communicate in
-/// bursts, between which they compute; some minutes are several sweeps and several rounds of most jobs.
-pub const GRACE: Duration = Duration::from_secs(300);
-
-/// How long the last known wait of a port stands for the present one while PortXmitWait is saturated. Jobs communicate in
-/// bursts, but a counter that fills does so while its port waits; the alert needs 5 minutes.
-pub const SATURATED_HOLD: Duration = Duration::from_secs(15 * 60);
-
-/// The time that a port had data to send but sent none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wait {
-    /// Its share of the time between the two latest readings, 0 to 1.
-    pub share: f32,
-    /// Whether the device reports the length of its tick; otherwise 8 bytes at the link's rate are assumed.
-    pub tick_told: bool,
-}
-
-/// The wait of a port when it was last known: PortXmitWait is saturated, was cleared since the reading before, or was not
-/// read, or the link went down since then. The port is not taken for one that does not wait, or those that wait for it
-/// would be roots.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HeldWait {
-    /// The share of time.
-    pub share: f32,
-    /// When it was measured.
-    pub at: Moment,
-}
-
-/// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was found.
-const DEFAULT_TICK: u8 = 7;
-
-/// The share of time that a port had data to send but sent none, from the growth of PortXmitWait in some
-/// seconds; `None` if no time has passed.
-///
-/// A tick N (PortSamplesControl) is N + 1 bytes: at the port's own rate up to 7 (Quantum and newer),
-/// else at one lane's (31: Switch-IB, SwitchX and older; NVIDIA counts 32 bytes a lane there).
-pub fn wait(
-    ticks: u64,
-    tick: Option<u8>,
-    width: Width,
-    speed: Speed,
-    seconds: f64,
-) -> Option<Wait> {
-    let bytes = f64::from(tick.unwrap_or(DEFAULT_TICK)) + 1.0;
-    let width = if tick.is_some_and(|tick| tick > DEFAULT_TICK) { Width::X1 } else { width };
-    let waited = ticks as f64 * bytes / bytes_per_second(width, speed) as f64;
-    Some(Wait { share: share(waited, seconds)?, tick_told: tick.is_some() })
-}
-
-/// The share of its bandwidth that a port sent, 0 to 1; `None` if no time has passed.
-///
-/// Up to QDR, except for FDR10, two of ten bits are line code (8b/10b), which the nominal rate includes; the
-/// codes of faster links take less than [`FULL`] leaves.
-pub fn used(bytes: u64, width: Width, speed: Speed, seconds: f64) -> Option<f32> {
-    let for_data = if speed <= Speed::Qdr { 0.8 } else { 1.0 };
-    share(bytes as f64 / (bytes_per_second(width, speed) as f64 * for_data), seconds)
-}
-
-fn share(part: f64, all: f64) -> Option<f32> {
-    (all > 0.0).then(|| (part / all).clamp(0.0, 1.0) as f32)
-}
-
-display_text::labeled_enum! {
-    /// The severity of a congestion, by the greatest share of time that one of its ports waits (Jha et al.,
-    /// NSDI 2020: up to 5, 15 and 25%).
-    #[derive(PartialOrd, Ord)]
-    pub enum Level {
-        Negligible, "negligible", "Up to 5%: normal in a busy fabric.";
-        Low, "low", "Up to 15%.";
-        Medium, "medium", "Up to 25%.";
-        High, "high", "More.";
-    }
-}
-
-impl Level {
-    /// The level of a share of time, 0 to 1.
-    pub fn of(share: f32) -> Level {
-        match share {
-            share if share < FLOOR => Level::Negligible,
-            share if share < 0.15 => Level::Low,
-            share if share < 0.25 => Level::Medium,
-            _ => Level::High,
-        }
-    }
-}
-
-/// A port's part in a congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Its receiver is slow, or its link is full. A port with a full link need not wait itself.
-    Root(RootCause),
-    /// It waits because ports further downstream wait; this is the root among them that waits most.
-    Victim {
-        /// The root.
-        of: PortIndex,
-    },
-}
-
-display_text::labeled_enum! {
-    /// Why a port is a root, where that is known.
-    pub enum RootCause {
-        SlowReceiver, "slow_receiver", "Its receiver, a host or a router, accepts less than the link carries.";
-        FullLink, "full_link", "Its link is fully utilized: more traffic is offered than it can carry.";
-        Unknown, "unknown", "Its neighbor is a switch with no other port that waits or is known to be fully utilized, it has no neighbor (any more), or ports wait for one another in a cycle.";
-    }
-}
-
-/// Neighbouring ports that wait for one another.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Region {
-    /// The root that waits most.
-    pub root: PortIndex,
-    /// How many ports wait.
-    pub ports: u32,
-    /// How many roots there are; one that is full and does not wait is not counted in `ports`.
-    pub roots: u32,
-    /// The greatest share of time that one of them waits.
-    pub share: f32,
-    /// Its severity.
-    pub level: Level,
-    /// When it began.
-    pub since: Moment,
-}
 
 /// The congestion of a fabric in one sweep.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,13 +5,59 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use ib_fabric::Fabric;
+use ib_fabric::{Fabric, PortIndex};
 use ib_mad::{Moment, PortKey};
 
+use super::role::FLOOR;
 use super::wait_graph::{Traversal, WaitGraph};
-use super::{GRACE, Level, Region};
 use crate::window::Tick;
+
+/// A region that was gone for no longer than this is the same one when it comes back. Jobs communicate in
+/// bursts, between which they compute; some minutes are several sweeps and several rounds of most jobs.
+pub const GRACE: Duration = Duration::from_secs(300);
+
+display_text::labeled_enum! {
+    /// The severity of a congestion, by the greatest share of time that one of its ports waits (Jha et al.,
+    /// NSDI 2020: up to 5, 15 and 25%).
+    #[derive(PartialOrd, Ord)]
+    pub enum Level {
+        Negligible, "negligible", "Up to 5%: normal in a busy fabric.";
+        Low, "low", "Up to 15%.";
+        Medium, "medium", "Up to 25%.";
+        High, "high", "More.";
+    }
+}
+
+impl Level {
+    /// The level of a share of time, 0 to 1.
+    pub fn of(share: f32) -> Level {
+        match share {
+            share if share < FLOOR => Level::Negligible,
+            share if share < 0.15 => Level::Low,
+            share if share < 0.25 => Level::Medium,
+            _ => Level::High,
+        }
+    }
+}
+
+/// Neighboring ports that wait for one another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// The root that waits most.
+    pub root: PortIndex,
+    /// How many ports wait.
+    pub ports: u32,
+    /// How many roots there are; one that is full and does not wait is not counted in `ports`.
+    pub roots: u32,
+    /// The greatest share of time that one of them waits.
+    pub share: f32,
+    /// Its severity.
+    pub level: Level,
+    /// When it began.
+    pub since: Moment,
+}
 
 /// A region, and its ports by their number in the graph.
 pub(super) type FoundRegion = (Region, Vec<u32>);

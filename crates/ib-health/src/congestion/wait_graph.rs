@@ -8,7 +8,7 @@
 use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, NodeMap, PortIndex};
 
-use super::{FULL, RootCause};
+use super::role::{FULL, RootCause};
 
 /// A port that waits, or is full and may make others wait.
 pub(super) struct WaitingPort {
@@ -117,7 +117,7 @@ impl WaitGraph {
 }
 
 /// One side of all hubs. Each hub has two lists: ports that can reach all of the other side, and ports that
-/// cannot, for what came down does not go up again. Each port has the neighbour that it comes from or leads
+/// cannot, for what came down does not go up again. Each port has the neighbor that it comes from or leads
 /// to: no packet returns there.
 struct HubSide(Vec<Vec<(u32, Option<NodeIndex>)>>);
 
@@ -127,9 +127,9 @@ impl HubSide {
         entries: impl Iterator<Item = (Option<NodeIndex>, bool, Option<NodeIndex>)>,
     ) -> HubSide {
         let mut lists = vec![Vec::new(); fabric.nodes.len() * 2];
-        for (port, (hub, bound, neighbour)) in (0..).zip(entries) {
+        for (port, (hub, bound, neighbor)) in (0..).zip(entries) {
             if let Some(hub) = hub {
-                lists[hub.0 as usize * 2 + usize::from(bound)].push((port, neighbour));
+                lists[hub.0 as usize * 2 + usize::from(bound)].push((port, neighbor));
             }
         }
         HubSide(lists)
@@ -143,9 +143,9 @@ impl HubSide {
         })
     }
 
-    /// The ports of a list, except those of one neighbour.
-    fn except(&self, list: usize, neighbour: Option<NodeIndex>) -> impl Iterator<Item = u32> {
-        self.0[list].iter().filter(move |(_, of)| *of != neighbour).map(|(port, _)| *port)
+    /// The ports of a list, except those of one neighbor.
+    fn except(&self, list: usize, neighbor: Option<NodeIndex>) -> impl Iterator<Item = u32> {
+        self.0[list].iter().filter(move |(_, of)| *of != neighbor).map(|(port, _)| *port)
     }
 }
 
@@ -188,16 +188,16 @@ fn step(
     side: &HubSide,
     visited: &mut [Visited],
     lists: std::ops::Range<usize>,
-    neighbour: Option<NodeIndex>,
+    neighbor: Option<NodeIndex>,
     mut visit: impl FnMut(u32),
 ) {
     for list in lists {
         visited[list] = match visited[list] {
-            Visited::Nothing => Visited::AllExcept(neighbour),
-            Visited::AllExcept(other) if other != neighbour => Visited::All,
+            Visited::Nothing => Visited::AllExcept(neighbor),
+            Visited::AllExcept(other) if other != neighbor => Visited::All,
             _ => continue,
         };
-        side.except(list, neighbour).for_each(&mut visit);
+        side.except(list, neighbor).for_each(&mut visit);
     }
 }
 

@@ -194,7 +194,7 @@ fn corrupted_packets_here_and_upstream() {
 
 #[test]
 fn congestion_roots_and_victims() {
-    let wait = Some(Wait { share: 0.25, tick_told: true });
+    let wait = Some(Wait { share: 0.25, tick_reported: true });
     let root = sentence(Reason::Congested, |_, assessment, leaf, _| {
         let leaf = &mut assessment.ports[leaf];
         (leaf.wait, leaf.role) = (wait, Some(Role::Root(RootCause::SlowReceiver)));
@@ -245,7 +245,7 @@ fn clears_are_said_where_they_make_a_ratio_an_estimate() {
 #[test]
 fn inactive_discards_are_not_congestion_discards() {
     use Counter::{XmitDiscards, XmitHoqLimitDiscards, XmitInactiveDiscards};
-    let wait = Some(Wait { share: 0.25, tick_told: true });
+    let wait = Some(Wait { share: 0.25, tick_reported: true });
     let waits = "leaf port 1 waits 25% of the time: cause unknown";
     for (counts, saturates, discarded) in [
         (&[(XmitDiscards, 70_000)][..], false, "; discarded 70,000 packets"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::bit_errors::{BerWindow, BitErrorLevel};
 use crate::totals::TotalsSeed;
-use crate::{LimitTable, Reason, Verdict};
+use crate::{LimitTable, LinkEvaluator, Reason, Verdict};
 use ib_fabric::Fabric;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};

@@ -10,7 +10,7 @@ use crate::file::record_kind::RecordKind;
 use crate::record::events::sweep::Sweep;
 use display_text::plural;
 use ib_fabric::{Fabric, PortIndex, PortMap, Snapshot};
-use ib_health::assessment::CounterStatus;
+use ib_health::counter_status::CounterStatus;
 use ib_health::outage::duration;
 use ib_mad::port_state::PortStatus;
 use ib_mad::reading::CounterSet;

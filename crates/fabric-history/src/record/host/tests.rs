@@ -6,7 +6,7 @@ use crate::event::About;
 use crate::record::events::EventDetector;
 use fabric_observation::host::{DeviceIds, HostPortTotals};
 use ib_fabric::testing::{fabric, found};
-use ib_health::assessment::CounterStatus;
+use ib_health::counter_status::CounterStatus;
 use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;

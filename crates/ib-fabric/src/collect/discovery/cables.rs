@@ -6,56 +6,12 @@
 //! looks the same, so the first response is checked again before a duplicate is reported.
 
 use ib_mad::port_info::PortInfo;
-use ib_mad::port_state::{PhysicalState, PortStatus};
 use ib_mad::smp::NodeInfo;
 
-use super::Discovery;
-use super::request::DiscoveryRequest;
+use super::draft::{Cable, CableConflict, DiscoveryRequest, is_down};
+use super::state::Discovery;
 use crate::topology::DuplicateGuid;
 use ib_mad::{DirectedRoute, Guid, PortKey, PortNumber};
-
-/// A link: the request that left `near` on this route was answered by `far`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cable {
-    pub(super) near: PortKey,
-    pub(super) far: PortKey,
-    pub(super) route: DirectedRoute,
-}
-
-impl Cable {
-    fn is_same(&self, other: &Cable) -> bool {
-        (self.near, self.far) == (other.near, other.far)
-            || (self.near, self.far) == (other.far, other.near)
-    }
-
-    fn other_end(&self, end: PortKey) -> PortKey {
-        if self.near == end { self.far } else { self.near }
-    }
-}
-
-/// A port with two links, or with one although it is down: a moved cable, or two nodes with one GUID.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CableConflict {
-    pub(super) end: PortKey,
-    pub(super) old: Cable,
-    new: Option<Cable>,
-}
-
-/// Whether two NodeInfos can be of one node: the fields that do not depend on the entry port are equal.
-pub(super) fn same_device(one: &NodeInfo, other: &NodeInfo) -> bool {
-    let node_fields = |info: &NodeInfo| {
-        (info.node_type, info.port_count, info.vendor_id, info.device_id, info.system_guid)
-    };
-    node_fields(one) == node_fields(other)
-}
-
-/// Whether nothing can enter by a port: it sleeps, polls or is disabled.
-fn is_down(status: &PortStatus) -> bool {
-    matches!(
-        status.physical_state,
-        PhysicalState::Sleep | PhysicalState::Polling | PhysicalState::Disabled
-    )
-}
 
 impl Discovery {
     /// Adds a link, unless one of its ports has another one.

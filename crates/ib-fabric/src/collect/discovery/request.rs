@@ -4,35 +4,14 @@ use ib_mad::m_key::MKey;
 use ib_mad::port_state::{PortState, SpeedFields};
 use ib_umad::RequestError;
 
-use super::{Discovery, DraftPort};
+use super::draft::{DiscoveryRequest, Step};
+use super::state::Discovery;
 use ib_mad::{DirectedRoute, Guid, PortKey, PortNumber, Query, smp};
 
 /// Number of unresponsive neighbors in one discovery after which the others are deferred to later ones, if
 /// they outnumber the hosts that respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
 /// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
 const MAX_SILENT: usize = 128;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) route: DirectedRoute,
-    pub(super) target: DiscoveryRequest,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum DiscoveryRequest {
-    // NodeInfo. `from` is the port from which the route leaves the known part of the fabric; with `verify`
-    // the other end was found already, but it may be another node with the same GUID.
-    Node { from: Option<DraftPort>, verify: bool },
-    Description { node: usize },
-    Switch { node: usize },
-    Port { node: usize, port: PortNumber },
-    // Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
-    Extended { node: usize, port: PortNumber },
-    // NodeInfo again, of the far end of a conflicting link.
-    Recheck { conflict: usize },
-    // PortInfo again, of a conflicting port without a link.
-    RecheckPort { conflict: usize },
-}
 
 impl Discovery {
     /// GUID of a port; the ports of a switch have that of its port 0.

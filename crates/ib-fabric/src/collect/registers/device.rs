@@ -7,7 +7,7 @@ use ib_mad::register::RegisterQuery;
 use ib_mad::vendor::{self, GeneralInfo};
 use ib_mad::{Moment, PortNumber};
 
-use super::Item;
+use super::item::Item;
 use crate::hardware::Hardware;
 
 /// How long a register is not requested again after its device did not respond to it twice; each further time twice

@@ -3,26 +3,61 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use ib_mad::m_key::MKeys;
 use ib_mad::port_state::PortState;
 use ib_mad::register::{RegisterQuery, Temperatures};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, Moment, PortKey};
 
-use super::{Item, RegisterReader, m_key_of, take_turns};
-use crate::hardware::NodeHardware;
+use super::device::Device;
+use super::item::Item;
+use crate::collect::agent_cache::m_key_of;
+use crate::collect::take_turns;
+use crate::hardware::{Hardware, NodeHardware};
 use crate::{NodeIndex, PortIndex, Snapshot};
+
+/// How often each tier is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterIntervals {
+    /// The physical layer of ports.
+    pub physical: Duration,
+    /// The modules of ports.
+    pub module: Duration,
+    /// Devices: uptime, temperatures and fans.
+    pub environment: Duration,
+    /// Whether histograms of FEC are read with the physical layer, and errors by lane are of interest.
+    pub lanes: bool,
+}
+
+impl Default for RegisterIntervals {
+    fn default() -> Self {
+        let [physical, module, environment] = [60, 600, 60].map(Duration::from_secs);
+        RegisterIntervals { physical, module, environment, lanes: false }
+    }
+}
+
+/// What decides which requests are due.
+#[derive(Clone, Copy)]
+pub(super) struct Schedule<'a> {
+    pub intervals: &'a RegisterIntervals,
+    /// The VSKeys of devices.
+    pub keys: &'a MKeys,
+    /// What was reported so far.
+    pub hardware: &'a Hardware,
+    pub snapshot: &'a Snapshot,
+    pub now: Moment,
+}
 
 /// The requests to a device that are due.
 pub(super) fn of_device(
-    reader: &RegisterReader,
-    snapshot: &Snapshot,
+    schedule: Schedule<'_>,
     node: NodeIndex,
-    now: Moment,
+    device: Option<&Device>,
 ) -> VecDeque<Item> {
-    let guid = snapshot.fabric.node(node).identity.guid;
-    let known = reader.hardware.node(guid);
-    let mut due = Due { reader, snapshot, guid, now, items: VecDeque::new() };
-    let fabric = &snapshot.fabric;
+    let fabric = &schedule.snapshot.fabric;
+    let guid = fabric.node(node).identity.guid;
+    let known = schedule.hardware.node(guid);
+    let mut due = Due { schedule, device, guid, items: VecDeque::new() };
     let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());
     let Some(agent) = ports().next() else { return due.items };
     let general = known.and_then(|known| known.general);
@@ -45,27 +80,32 @@ pub(super) fn of_device(
 }
 
 struct Due<'a> {
-    reader: &'a RegisterReader,
-    snapshot: &'a Snapshot,
+    schedule: Schedule<'a>,
+    device: Option<&'a Device>,
     guid: Guid,
-    now: Moment,
     items: VecDeque<Item>,
 }
 
 impl Due<'_> {
     fn push(&mut self, port: PortIndex, what: Option<RegisterQuery>) {
-        let (fabric, device) = (&self.snapshot.fabric, self.reader.devices.get(&self.guid));
+        let Schedule { keys, snapshot, now, .. } = self.schedule;
+        let fabric = &snapshot.fabric;
         let Some(lid) = fabric.lid_of(port) else { return };
-        if device.is_none_or(|device| device.may_be_asked(what, self.now)) {
-            let key = m_key_of(&self.reader.keys, fabric, port);
+        if self.device.is_none_or(|device| device.may_be_asked(what, now)) {
+            let key = m_key_of(keys, fabric, port);
             // Requests of other registers ignore it.
-            let link_downs = self.snapshot.link_downs(port).unwrap_or(0);
+            let link_downs = snapshot.link_downs(port).unwrap_or(0);
             self.items.push_back(Item { guid: self.guid, lid, what, link_downs, key });
         }
     }
 
     fn is_environment(&self, last: Option<Moment>) -> bool {
-        take_turns(PortKey::new(self.guid, 0), self.reader.intervals.environment, last, self.now)
+        take_turns(
+            PortKey::new(self.guid, 0),
+            self.schedule.intervals.environment,
+            last,
+            self.schedule.now,
+        )
     }
 
     fn push_switch(&mut self, agent: PortIndex, known: &NodeHardware, ports: usize) {
@@ -92,23 +132,27 @@ impl Due<'_> {
             }
         }
         let supplies = known.power_supplies.as_ref().map(|read| read.at);
-        if take_turns(PortKey::new(self.guid, 0), self.reader.intervals.module, supplies, self.now)
-        {
+        if take_turns(
+            PortKey::new(self.guid, 0),
+            self.schedule.intervals.module,
+            supplies,
+            self.schedule.now,
+        ) {
             self.push(agent, Some(RegisterQuery::PowerSupplies));
         }
     }
 
     fn push_port(&mut self, port: PortIndex) {
-        let (fabric, intervals) = (&self.snapshot.fabric, &self.reader.intervals);
+        let Schedule { intervals, hardware, snapshot, now, .. } = self.schedule;
+        let fabric = &snapshot.fabric;
         let (end, number) = (fabric.port_key(port), fabric.port(port).number);
-        let known = self.reader.hardware.port(end);
-        let downs = self.snapshot.link_downs(port);
+        let known = hardware.port(end);
+        let downs = snapshot.link_downs(port);
         if downs.is_some_and(|downs| downs != known.map_or(0, |known| known.link_downs)) {
             self.push(port, Some(RegisterQuery::LinkDown(number)));
         }
-        let now = self.now;
         let is_due = |interval: Duration, last| take_turns(end, interval, last, now);
-        let status = self.snapshot.status(port);
+        let status = snapshot.status(port);
         if !status.is_some_and(|it| it.link_up() && it.state == PortState::Active) {
             let trouble = known.and_then(|known| known.trouble.as_ref()).map(|read| read.at);
             if fabric.port(port).peer.is_some() && is_due(intervals.physical, trouble) {

@@ -1,6 +1,7 @@
 //! What holds in any fabric, held against the plain rules written out pair by pair.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 //! The shares of time from counters.
 
 use super::*;
+use ib_mad::rate::{Speed, Width};
 
 #[test]
 fn ticks_convert_to_time() {
@@ -18,7 +19,7 @@ fn ticks_convert_to_time() {
     ] {
         let wait = wait(ticks, tick, width, speed, seconds).unwrap();
         assert!((wait.share - share).abs() < 1e-6, "{ticks} {tick:?} {width:?}: {wait:?}");
-        assert_eq!(wait.tick_told, tick.is_some());
+        assert_eq!(wait.tick_reported, tick.is_some());
     }
 }
 
