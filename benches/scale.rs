@@ -199,9 +199,9 @@ fn measure(size: Size) -> Cost {
 
     let settings = settings();
     let stop = Arc::new(AtomicBool::new(false));
-    let (board, mut seen) =
+    let (state, mut seen) =
         watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
-    let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let monitor = Monitor::new(settings, None, Arc::new(state), 0, Arc::clone(&stop)).unwrap();
     let wire = open();
     let thread = std::thread::spawn(move || {
         monitor.run(wire, || Err::<Timed, _>("the simulated device never goes"));
@@ -215,10 +215,10 @@ fn measure(size: Size) -> Cost {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     while sweeps.len() < SWEEPS as usize {
         runtime.block_on(seen.changed()).unwrap();
-        let board = seen.borrow_and_update().clone();
-        last = (*board.fabrics[0]).clone();
+        let state = seen.borrow_and_update().clone();
+        last = (*state.fabrics[0]).clone();
         let render = Instant::now();
-        served = RenderedMetrics::first(board);
+        served = RenderedMetrics::first(state);
         let took = render.elapsed().as_secs_f64();
         std::hint::black_box(&served);
         let Some(snapshot) = &last.snapshot else { continue };

@@ -65,7 +65,7 @@ fn connect(name: &[u8]) -> io::Result<UnixDatagram> {
 /// Sends the status and the watchdog's pings, if a service manager requests them.
 pub async fn keep_notified(
     notifier: Notifier,
-    mut seen: watch::Receiver<SharedState>,
+    mut states: watch::Receiver<SharedState>,
     heartbeats: Vec<Heartbeat>,
 ) {
     if notifier.0.is_none() {
@@ -82,8 +82,8 @@ pub async fn keep_notified(
     loop {
         tokio::select! {
             _ = pings.tick(), if watchdog.is_some() => ping(&notifier, &mut loops),
-            _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
-                let line = status(&seen.borrow_and_update());
+            _ = lines.tick() => if states.has_changed().unwrap_or(false) {
+                let line = status(&states.borrow_and_update());
                 notifier.notify(&NotifyState::Status(&line));
             },
         }
@@ -91,12 +91,12 @@ pub async fn keep_notified(
 }
 
 /// The line that `systemctl status` shows.
-fn status(board: &SharedState) -> String {
-    let fabrics = board.fabrics.iter().map(|fabric| {
+fn status(state: &SharedState) -> String {
+    let fabrics = state.fabrics.iter().map(|fabric| {
         let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
         format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.stats.sweeps)
     });
-    let host = board.host.iter().map(|host| {
+    let host = state.host.iter().map(|host| {
         let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());
         format!("this host: {devices} devices, {} reads", host.reads)
     });

@@ -61,10 +61,10 @@ pub struct Worker {
 /// The state that monitors publish, and the flag that ends them.
 pub struct Daemon<'a> {
     pub settings: &'a Settings,
-    pub board: Arc<watch::Sender<SharedState>>,
+    pub states: Arc<watch::Sender<SharedState>>,
     pub stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
-    pulses: Vec<Heartbeat>,
+    heartbeats: Vec<Heartbeat>,
     pub recorder: Option<Recorder>,
     own: OwnMetrics,
     /// The sockets, once they are open.
@@ -101,14 +101,14 @@ impl<'a> Daemon<'a> {
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: their totals continue from what it has recorded.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
-        let board = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording }));
-        let (stop, pulses, listeners) = (Arc::default(), Vec::new(), Vec::new());
+        let states = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording }));
+        let (stop, heartbeats, listeners) = (Arc::default(), Vec::new(), Vec::new());
         let (host_events, temporary, user) = (None, None, None);
         Ok(Daemon {
             settings,
-            board,
+            states,
             stop,
-            pulses,
+            heartbeats,
             recorder,
             own: OwnMetrics::new(&settings.procfs),
             listeners,
@@ -126,8 +126,8 @@ impl<'a> Daemon<'a> {
         clock: Clock,
     ) -> Result<(UmadPort, Umad, Monitor), Fatal> {
         let opened = self.settings.fabrics[fabric_index].open_port(&self.settings.sysfs, clock);
-        let (port, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-        Ok((port, wire, self.monitor(fabric_index)?))
+        let (port, transport) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+        Ok((port, transport, self.monitor(fabric_index)?))
     }
 
     /// The monitor of a fabric, by its index in the settings.
@@ -147,8 +147,8 @@ impl<'a> Daemon<'a> {
                 .map_err(|problem| Fatal::usage(problem.replace("--source.", "--fabric.totals-")))
         });
         let remote = remote.transpose()?;
-        let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
-        let monitor = Monitor::new(fabric.clone(), capture, board, fabric_index, stop);
+        let (states, stop) = (Arc::clone(&self.states), Arc::clone(&self.stop));
+        let monitor = Monitor::new(fabric.clone(), capture, states, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
         monitor.sweep_durations = self.own.sweeps_of(&fabric.name);
         if let Some(recorder) = &mut self.recorder {
@@ -159,7 +159,7 @@ impl<'a> Daemon<'a> {
         if let Some(remote) = remote {
             monitor.follow(remote);
         }
-        self.pulses.push(monitor.heartbeat());
+        self.heartbeats.push(monitor.heartbeat());
         Ok(monitor)
     }
 
@@ -169,8 +169,8 @@ impl<'a> Daemon<'a> {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime
             .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
-        let seen = self.board.subscribe();
-        let run = Box::new(move || recorder.run(seen, &runtime));
+        let published_states = self.states.subscribe();
+        let run = Box::new(move || recorder.run(published_states, &runtime));
         Ok(Some(Worker { thread: "history".into(), run }))
     }
 
@@ -194,7 +194,7 @@ impl<'a> Daemon<'a> {
         devices: Box<dyn DeviceSource>,
         clock: Clock,
     ) -> HostMonitor {
-        let mut monitor = HostMonitor::new(host, devices, clock, Arc::clone(&self.board));
+        let mut monitor = HostMonitor::new(host, devices, clock, Arc::clone(&self.states));
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.totals(HOST_FABRIC));
         }
@@ -273,13 +273,14 @@ impl<'a> Daemon<'a> {
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, own, stop, pulses, board, host_events, .. } = self;
-        let mut seen = board.subscribe();
+        let Daemon { settings, own, stop, heartbeats, states, host_events, .. } = self;
+        let mut published_states = states.subscribe();
         // Only the monitors hold it from now on: it closes with the last of them.
-        drop(board);
+        drop(states);
         let failed = Fatal::failed_to("cannot use the listening socket");
-        let (latest_sender, latest) =
-            watch::channel(Arc::new(Published::first(seen.borrow_and_update().clone())));
+        let (latest_sender, latest) = watch::channel(Arc::new(Published::first(
+            published_states.borrow_and_update().clone(),
+        )));
         // Also without a file to reload: unhandled, the signal would end the program.
         let hangup = signal(SignalKind::hangup())
             .map_err(Fatal::failed_to("cannot install the handler of SIGHUP"))?;
@@ -315,7 +316,11 @@ impl<'a> Daemon<'a> {
         let threads = spawned.collect::<Result<Vec<_>, _>>()?;
         // Not only after the first sweep: on a fabric that is down it takes long, and that state has to be exported.
         notifier.notify(&NotifyState::Ready);
-        tokio::spawn(systemd::keep_notified(notifier.clone(), seen.clone(), pulses));
+        tokio::spawn(systemd::keep_notified(
+            notifier.clone(),
+            published_states.clone(),
+            heartbeats,
+        ));
         let renderer = tokio::runtime::Builder::new_current_thread().build();
         let renderer =
             renderer.map_err(Fatal::failed_to("cannot start the runtime of the renderer"))?;
@@ -325,7 +330,7 @@ impl<'a> Daemon<'a> {
             if sweeps {
                 lower_priority(SERVE);
             }
-            renderer.block_on(publish_each(seen, latest_sender, own));
+            renderer.block_on(publish_each(published_states, latest_sender, own));
         });
         spawn(Worker { thread: "render".into(), run }, ExitGuard(ended_sender))?;
         let signal = tokio::select! {

@@ -177,7 +177,7 @@ pub fn of_link(link: &Link) -> Fault {
 /// The nodes that are down.
 pub fn nodes_down(source: &FabricSource) -> Result<Nodes, Fatal> {
     let filter = Filter { fabric: source.fabric.clone(), down: true, ..Filter::default() };
-    source.get("/api/v1/nodes", &filter, |board| nodes(&board.fabrics, &filter))
+    source.get("/api/v1/nodes", &filter, |state| nodes(&state.fabrics, &filter))
 }
 
 /// Fails if a pattern of names matches nothing: a gate that checks nothing must not succeed.

@@ -115,7 +115,7 @@ impl LinksArgs {
         {
             filter.node = Some(guid.to_string());
         }
-        let mut found = source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
+        let mut found = source.get(LINKS, &filter, |state| links(&state.fabrics, &filter))?;
         if let Some(serial) = &self.serial {
             retain_serial(&mut found, serial)?;
         }

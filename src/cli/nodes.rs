@@ -99,7 +99,7 @@ impl NodesArgs {
         let fabric = source.fabric.clone();
         let filter = Filter { kind: self.kind, fabric, ..Filter::default() };
         let wanted = NodeMatch::all(source, &self.node)?;
-        let found = source.get("/api/v1/nodes", &filter, |board| nodes(&board.fabrics, &filter))?;
+        let found = source.get("/api/v1/nodes", &filter, |state| nodes(&state.fabrics, &filter))?;
         if self.list.fail_on.is_some() {
             gate::check_patterns(&wanted, |pattern| {
                 let mut nodes = found.fabrics.iter().flat_map(|fabric| &fabric.nodes);

@@ -93,7 +93,7 @@ fn prepare(
     clock: Clock,
     opener: Option<Arc<DeviceOpener>>,
 ) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
-    let (port, wire, monitor) = daemon.open(fabric_index, clock)?;
+    let (port, transport, monitor) = daemon.open(fabric_index, clock)?;
     let FabricSettings { name, p_key, .. } = &settings.fabrics[fabric_index];
     tracing::info!(fabric = name, hca = port.hca, port = port.port, "fabric port opened");
     let (sysfs, p_key) = (settings.sysfs.clone(), *p_key);
@@ -106,11 +106,11 @@ fn prepare(
                 None => Err(ErrorKind::PermissionDenied.into()),
             };
             let open: &OpenDevice = &open;
-            monitor.run(wire, || {
+            monitor.run(transport, || {
                 // The same port: another one may be of another fabric.
                 let (hca, number) = (Some(&*port.hca), Some(port.port));
                 Umad::open_first(&sysfs, hca, number, p_key, clock, &|_| None, Some(open))
-                    .map(|(_, wire)| wire)
+                    .map(|(_, transport)| transport)
             });
         }),
     };

@@ -192,8 +192,8 @@ impl SourceArgs {
             _ => None,
         };
         let (fabric, notes) = (self.of_fabric.clone(), dumps::notes(&read));
-        let board = SharedState::from(vec![dumps::judge(&read, &self.settings()?, |_| {})?]);
-        Ok(FabricSource { kind: Kind::Dumps(board), fabric, history: None, notes, hint })
+        let state = SharedState::from(vec![dumps::judge(&read, &self.settings()?, |_| {})?]);
+        Ok(FabricSource { kind: Kind::Dumps(state), fabric, history: None, notes, hint })
     }
 
     /// The settings of `serve` for the requested fabrics only.
@@ -239,16 +239,16 @@ impl FabricSource {
                 let _progress = (!is_live).then(waiting);
                 request(remote, path, &pairs(filter))
             }
-            Kind::Sweeps(sweeps) => Ok(local(&sweeps.seen.borrow())),
-            Kind::Dumps(board) => Ok(local(board)),
+            Kind::Sweeps(sweeps) => Ok(local(&sweeps.states.borrow())),
+            Kind::Dumps(state) => Ok(local(state)),
         }
     }
 
     /// A node with its ports, of one fabric or of all; empty if there is none.
     pub fn node(&self, guid: Guid, fabric: Option<&str>) -> Result<NodeDetail, Fatal> {
         let filter = Filter { fabric: fabric.map(str::to_owned), ..Filter::default() };
-        self.get(&format!("/api/v1/nodes/{guid}"), &filter, |board| {
-            node_by_guid(&board.fabrics, fabric, guid).unwrap_or_default()
+        self.get(&format!("/api/v1/nodes/{guid}"), &filter, |state| {
+            node_by_guid(&state.fabrics, fabric, guid).unwrap_or_default()
         })
     }
 
@@ -281,7 +281,7 @@ impl FabricSource {
     /// Fails once a device of its own sweeps is gone.
     pub fn check(&self) -> Result<(), Fatal> {
         match &self.kind {
-            Kind::Sweeps(sweeps) if sweeps.seen.has_changed().is_err() => Err(device_lost()),
+            Kind::Sweeps(sweeps) if sweeps.states.has_changed().is_err() => Err(device_lost()),
             _ => Ok(()),
         }
     }
@@ -295,7 +295,7 @@ impl FabricSource {
         let filter = Filter { q: text.to_owned(), ..Filter::default() };
         let found = match text {
             "" => Search::default(),
-            text => self.get("/api/v1/search", &filter, |board| search(board, text))?,
+            text => self.get("/api/v1/search", &filter, |state| search(state, text))?,
         };
         let places = places_of(&reference, &found, self.fabric.as_deref());
         if places.is_empty() {
@@ -370,7 +370,7 @@ fn request<T: DeserializeOwned>(
 /// Sweeps of this process, on threads of their own. Nothing is recorded: that is up to a running exporter.
 #[derive(Debug)]
 struct Sweeps {
-    seen: watch::Receiver<SharedState>,
+    states: watch::Receiver<SharedState>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -385,18 +385,18 @@ impl Sweeps {
             if logs { Daemon::new(&settings)? } else { Daemon::without_log(&settings)? };
         let clock = Clock::start();
         let open = |fabric_index| {
-            let (_, wire, monitor) = daemon.open(fabric_index, clock)?;
-            Ok((monitor, wire))
+            let (_, transport, monitor) = daemon.open(fabric_index, clock)?;
+            Ok((monitor, transport))
         };
         let ready = (0..settings.fabrics.len()).map(open).collect::<Result<Vec<_>, Fatal>>()?;
         // Only the monitors hold the board after this: it closes with the last of them.
         let recording = daemon.recording()?;
-        let Daemon { board, stop, .. } = daemon;
-        let seen = board.subscribe();
-        let run = |(monitor, wire): (Monitor, Umad)| {
+        let Daemon { states: sender, stop, .. } = daemon;
+        let states = sender.subscribe();
+        let run = |(monitor, transport): (Monitor, Umad)| {
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
-                monitor.run(wire, || {
+                monitor.run(transport, || {
                     // A daemon waits for its device to return; this run ends.
                     stop.store(true, Ordering::Relaxed);
                     Err::<Umad, _>("a single run does not wait for it")
@@ -405,7 +405,7 @@ impl Sweeps {
         };
         let mut threads: Vec<_> = ready.into_iter().map(run).collect();
         threads.extend(recording.map(|worker| std::thread::spawn(worker.run)));
-        Ok(Sweeps { seen, stop, threads })
+        Ok(Sweeps { states, stop, threads })
     }
 
     /// Waits until each fabric was swept, and the time is over.
@@ -414,14 +414,14 @@ impl Sweeps {
             .enable_time()
             .build()
             .map_err(Fatal::failed_to("cannot start the runtime"))?;
-        let seen = &mut self.seen;
+        let states = &mut self.states;
         runtime.block_on(async {
             // An instant has a maximum.
             let until = Instant::now() + duration.min(MAX_DURATION);
             let is_swept = |fabric: &Arc<Observation>| fabric.stats.sweeps > 0;
-            let swept = seen.wait_for(|board| board.fabrics.iter().all(is_swept)).await;
+            let swept = states.wait_for(|state| state.fabrics.iter().all(is_swept)).await;
             swept.map_err(|_| device_lost())?;
-            while let Ok(news) = timeout_at(until, seen.changed()).await {
+            while let Ok(news) = timeout_at(until, states.changed()).await {
                 news.map_err(|_| device_lost())?;
             }
             Ok(())

@@ -56,16 +56,16 @@ pub(super) fn check(
     vs_keys: Option<MKeys>,
     pace: SendConfig,
     client: &mut MadClient,
-    wire: &mut impl MadTransport,
+    transport: &mut impl MadTransport,
 ) -> Vec<Finding> {
-    let Ok(found) = query_managers(site, client, wire) else { return Vec::new() };
+    let Ok(found) = query_managers(site, client, transport) else { return Vec::new() };
     let (managers, fabric) = found.unzip();
     let mut findings = vec![standby_finding(&format!("{what}: standbys"), managers.as_deref())];
     let Some(fabric) = fabric else { return findings };
     let fabric = Arc::new(fabric);
     findings.extend(check_identities(what, &fabric));
     if let Some(keys) = vs_keys {
-        findings.extend(query_firmware(what, &fabric, keys, pace, wire).unwrap_or_default());
+        findings.extend(query_firmware(what, &fabric, keys, pace, transport).unwrap_or_default());
     }
     findings
 }
@@ -76,15 +76,15 @@ fn query_firmware(
     fabric: &Arc<Fabric>,
     vs_keys: MKeys,
     pace: SendConfig,
-    wire: &mut impl MadTransport,
+    transport: &mut impl MadTransport,
 ) -> Result<Vec<Finding>, RunError> {
-    let (now, stop) = (wire.now(), AtomicBool::new(false));
-    let snapshot: Snapshot = Snapshot::blank(Arc::clone(fabric), wire.anchor());
+    let (now, stop) = (transport.now(), AtomicBool::new(false));
+    let snapshot: Snapshot = Snapshot::blank(Arc::clone(fabric), transport.anchor());
     let mut reader = RegisterReader::new(RegisterIntervals::default());
     reader.set_keys(vs_keys);
     let mut run = reader.begin(&snapshot, now, now + FIRMWARE_TIMEOUT);
     let pace = SendConfig { retries: 0, ..registers::send_config(pace) };
-    plan::run(&mut run, &mut MadClient::new(pace), wire, &stop)?;
+    plan::run(&mut run, &mut MadClient::new(pace), transport, &stop)?;
     Ok(firmware_findings(what, fabric, &reader.hardware))
 }
 
@@ -120,20 +120,20 @@ type Managers = Vec<(SubnetManager, String)>;
 fn query_managers(
     (naming, keys): (&Naming, &MKeys),
     client: &mut MadClient,
-    wire: &mut impl MadTransport,
+    transport: &mut impl MadTransport,
 ) -> Result<Option<(Managers, Fabric)>, RunError> {
     let stop = AtomicBool::new(false);
-    let deadline = wire.now() + DISCOVERY_TIMEOUT;
+    let deadline = transport.now() + DISCOVERY_TIMEOUT;
     let keys = Arc::new(keys.clone());
-    let discovery = Discovery::new(Arc::clone(&keys), wire.local_port().guid, HashSet::new());
+    let discovery = Discovery::new(Arc::clone(&keys), transport.local_port().guid, HashSet::new());
     let mut plan = WithDeadline { plan: discovery, deadline, late: false };
-    plan::run(&mut plan, client, wire, &stop)?;
+    plan::run(&mut plan, client, transport, &stop)?;
     if plan.late {
         return Ok(None);
     }
-    let fabric = Fabric::assemble(plan.plan.finish().fabric, naming, wire.now(), None);
+    let fabric = Fabric::assemble(plan.plan.finish().fabric, naming, transport.now(), None);
     let mut sweep = SmSweep::new(&fabric, keys);
-    plan::run(&mut sweep, client, wire, &stop)?;
+    plan::run(&mut sweep, client, transport, &stop)?;
     let managers = sweep.finish().into_iter();
     let managers = managers.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
     Ok(Some((managers, fabric)))

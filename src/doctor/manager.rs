@@ -128,7 +128,7 @@ pub fn query(host: &CheckedHost) -> Vec<Finding> {
 
 fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let what = title(fabric);
-    let (port, mut wire) = match fabric.open_port(&host.settings().sysfs, Clock::start()) {
+    let (port, mut transport) = match fabric.open_port(&host.settings().sysfs, Clock::start()) {
         Ok(opened) => opened,
         Err(error) => return vec![port_unusable(host, fabric, &error)],
     };
@@ -139,11 +139,11 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     };
     let keys = keys_of(SiteFileKind::MKey, fabric.m_key_file.as_ref());
     let has_keys = !keys.is_empty();
-    let mut home = LocalPortQuery::with_keys(keys.clone(), wire.local_port().guid);
+    let mut home = LocalPortQuery::with_keys(keys.clone(), transport.local_port().guid);
     let (timeout, retries) = PACE;
     let pace = SendConfig { timeout, retries, ..SendConfig::default() };
     let mut client = MadClient::new(pace);
-    if let Err(error) = plan::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
+    if let Err(error) = plan::run(&mut home, &mut client, &mut transport, &AtomicBool::new(false)) {
         let found = format!("device lost during the check: {error}");
         return vec![bad(SubnetManager, what, found).fix("dmesg | tail")];
     }
@@ -159,7 +159,7 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
         let vs_keys =
             fabric.registers.map(|_| keys_of(SiteFileKind::VsKey, fabric.vs_key_file.as_ref()));
         let site = (&naming, &keys);
-        findings.extend(fabric::check(&what, site, vs_keys, pace, &mut client, &mut wire));
+        findings.extend(fabric::check(&what, site, vs_keys, pace, &mut client, &mut transport));
     }
     findings
 }

@@ -50,12 +50,12 @@ pub(crate) fn of_link(view: FabricView<'_>, assessment: &LinkAssessment) -> Opti
 /// The same of one end; `None` while it trains, without a limit.
 fn of_end(errors: &BitErrors) -> Option<Learning> {
     let needed = ENOUGH / (errors.bits_per_second * errors.limit);
-    let seen = || errors.windows.iter();
+    let windows = || errors.windows.iter();
     needed.is_finite().then(|| Learning {
         links: 1,
-        observed_seconds: seen().map(|window| window.seconds).fold(0.0, f32::max).into(),
+        observed_seconds: windows().map(|window| window.seconds).fold(0.0, f32::max).into(),
         needed_seconds: needed.into(),
-        errors: seen().map(|window| window.errors).max().unwrap_or(0).into(),
+        errors: windows().map(|window| window.errors).max().unwrap_or(0).into(),
     })
 }
 
@@ -108,17 +108,17 @@ mod tests {
 
     #[test]
     fn links_with_another_reason_do_not_learn() {
-        let mut seen = observed([300.0; 2], 0);
-        seen.assessment.links[0].reasons.add(Reason::CounterSaturated, Verdict::Unknown);
-        seen.assessment.links[1].verdict = Verdict::Watch;
-        assert_eq!(of_fabric(&seen), None);
+        let mut observation = observed([300.0; 2], 0);
+        observation.assessment.links[0].reasons.add(Reason::CounterSaturated, Verdict::Unknown);
+        observation.assessment.links[1].verdict = Verdict::Watch;
+        assert_eq!(of_fabric(&observation), None);
         // A device that does not count symbol errors is not learned about, however long it is observed.
-        let mut seen = observed([300.0; 2], 0);
-        std::sync::Arc::make_mut(seen.snapshot.as_mut().unwrap()).readings.fill(None);
-        for port in &mut seen.assessment.ports {
+        let mut observation = observed([300.0; 2], 0);
+        std::sync::Arc::make_mut(observation.snapshot.as_mut().unwrap()).readings.fill(None);
+        for port in &mut observation.assessment.ports {
             port.bit_errors.windows = Default::default();
         }
-        assert_eq!(of_fabric(&seen), None);
+        assert_eq!(of_fabric(&observation), None);
         assert_eq!(of_fabric(&Observation::default()), None);
     }
 }

@@ -203,15 +203,15 @@ mod tests {
 
     #[test]
     fn host_selects_all_its_adapters() {
-        let mut seen = observation();
-        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+        let mut observation = observation();
+        let snapshot = Arc::make_mut(observation.snapshot.as_mut().unwrap());
         let mut fabric = (*snapshot.fabric).clone();
         for node in fabric.nodes.iter_mut().skip(1) {
             node.host = Some("gpu1".into());
         }
         snapshot.fabric = Arc::new(fabric);
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
-        let (state, unswept) = ([Arc::new(seen)], [Arc::new(unswept)]);
+        let (state, unswept) = ([Arc::new(observation)], [Arc::new(unswept)]);
         let of = |name: &str| Filter { node: Some(name.into()), ..Filter::default() };
         for (name, count) in [("gpu1", 2), ("leaf", 2), ("host-a", 1), ("0x2", 1), ("gpu", 0)] {
             let filter = of(name);

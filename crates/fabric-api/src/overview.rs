@@ -34,11 +34,11 @@ use crate::{modules, traffic};
 const MAX_LISTED: usize = 10;
 
 /// The overview of all fabrics and of this host.
-pub fn overview(board: &SharedState) -> Overview {
+pub fn overview(state: &SharedState) -> Overview {
     Overview {
-        fabrics: board.fabrics.iter().map(fabric).collect(),
-        host: board.host.as_deref().map(|seen| host(seen, &board.fabrics)),
-        recorded: board.recording.is_some(),
+        fabrics: state.fabrics.iter().map(fabric).collect(),
+        host: state.host.as_deref().map(|observation| host(observation, &state.fabrics)),
+        recorded: state.recording.is_some(),
     }
 }
 
@@ -175,10 +175,10 @@ fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
     }
 }
 
-fn host(seen: &HostObservation, fabrics: &Fabrics) -> Host {
-    let Some(snapshot) = &seen.snapshot else { return Host::default() };
-    let totals = seen.totals.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
-    let missing = seen.missing.iter().map(|gone| MissingDevice {
+fn host(observation: &HostObservation, fabrics: &Fabrics) -> Host {
+    let Some(snapshot) = &observation.snapshot else { return Host::default() };
+    let totals = observation.totals.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
+    let missing = observation.missing.iter().map(|gone| MissingDevice {
         device: gone.name.to_string(),
         guid: guid_text(gone.guid),
         since: rfc3339(&snapshot.anchor, gone.since),
@@ -316,9 +316,9 @@ mod tests {
         Arc::make_mut(&mut snapshot.devices[0].info).guid = Some(guid);
         let host = HostObservation { snapshot: Some(snapshot), ..HostObservation::default() };
         let fabrics = vec![Arc::new(swept), Arc::new(unswept)];
-        let board = SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() };
+        let state = SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() };
 
-        let overview = overview(&board);
+        let overview = overview(&state);
         let [swept, unswept] = &overview.fabrics[..] else { panic!("two fabrics") };
         assert_eq!((&unswept.sweep, unswept.nodes.len()), (&None, 0));
         let counts: Vec<_> =

@@ -60,17 +60,17 @@ struct Found<'a> {
 }
 
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
-pub fn search(board: &SharedState, text: &str) -> Search {
+pub fn search(state: &SharedState, text: &str) -> Search {
     let terms = Reference::new(text);
     let mut result = Search { query: terms.text.clone(), ..Search::default() };
     if terms.text.is_empty() {
         return result;
     }
     let mut in_fabrics = Vec::new();
-    for view in board.fabrics.iter().filter_map(|observation| FabricView::new(observation)) {
+    for view in state.fabrics.iter().filter_map(|observation| FabricView::new(observation)) {
         search_fabric(view, &terms, &mut in_fabrics);
     }
-    let devices = devices(board, &terms);
+    let devices = devices(state, &terms);
     result.found = in_fabrics.len() + devices.len();
     in_fabrics.sort_by(|(place, _), (other, _)| place.cmp(other));
     let mut states: HashMap<&str, States<'_>> = HashMap::new();
@@ -267,12 +267,12 @@ impl Found<'_> {
 
 /// The devices of this host, also missing ones, that match by their own name, by that of a network interface, or by
 /// their GUID. The GUID of a device that is present in a fabric finds its node there.
-fn devices(board: &SharedState, terms: &Reference) -> Vec<(Match, Hit)> {
+fn devices(state: &SharedState, terms: &Reference) -> Vec<(Match, Hit)> {
     let text = terms.text.to_lowercase();
     let hit = |name: &str, guid: Option<Guid>, interfaces: &[&str], is_missing| {
         let names = std::iter::once(name).chain(interfaces.iter().copied());
         let by_name = names.filter_map(|name| Match::find(&name.to_lowercase(), &text)).min();
-        let fabric = overview::node_in(&board.fabrics, guid);
+        let fabric = overview::node_in(&state.fabrics, guid);
         let own = guid.filter(|guid| guid.0 != 0 && (is_missing || fabric.is_none()));
         let by_guid = own.and_then(|guid| match guid {
             guid if terms.guid == Some(guid) => Some(Match::Exact),
@@ -292,15 +292,15 @@ fn devices(board: &SharedState, terms: &Reference) -> Vec<(Match, Hit)> {
         };
         Some((quality, hit))
     };
-    let Some(seen) = &board.host else { return Vec::new() };
-    let present = seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
+    let Some(observation) = &state.host else { return Vec::new() };
+    let present = observation.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
     let present = present.filter_map(|device| {
         let netdevs = device.ports.iter().flat_map(|port| &port.netdevs);
         let interfaces: Vec<&str> = netdevs.map(|netdev| &*netdev.name).collect();
         hit(&device.name, device.info.guid, &interfaces, false)
     });
     present
-        .chain(seen.missing.iter().filter_map(|gone| hit(&gone.name, gone.guid, &[], true)))
+        .chain(observation.missing.iter().filter_map(|gone| hit(&gone.name, gone.guid, &[], true)))
         .collect()
 }
 
@@ -316,7 +316,7 @@ mod tests {
 
     /// A leaf with two hosts. The LID of a node is its GUID; a port's GUID is its node's, followed by the port
     /// number.
-    fn board() -> SharedState {
+    fn state() -> SharedState {
         let swept = Observation {
             fabric: "f".into(),
             snapshot: Some(snapshot().into()),
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn names_guids_lids_and_link_ids_are_found() {
-        let board = board();
+        let state = state();
         let link = "/link/0x0000000000000001:1-0x0000000000000002:1?fabric=f";
         let (leaf, host) =
             ("/node/0x0000000000000001?fabric=f", "/node/0x0000000000000002?fabric=f");
@@ -362,7 +362,7 @@ mod tests {
             ("leaf[3]", "port, exact", "/node/0x0000000000000001?fabric=f#port-3"),
             ("mlx5", "name, prefix", "/host#mlx5_0"),
         ] {
-            let result = search(&board, text);
+            let result = search(&state, text);
             let hit = result.hits.first().unwrap_or_else(|| panic!("{text}: nothing"));
             assert_eq!(
                 (format!("{}, {}", hit.matched, hit.quality).as_str(), &*hit.page),
@@ -381,7 +381,7 @@ mod tests {
             "0xfff0",
             "99999",
         ] {
-            assert_eq!(search(&board, nothing).found, 0, "{nothing}");
+            assert_eq!(search(&state, nothing).found, 0, "{nothing}");
         }
     }
 
@@ -391,9 +391,9 @@ mod tests {
         use ib_mad::Moment;
         use ib_mad::register::Module;
 
-        let mut board = board();
-        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
-        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
+        let mut state = state();
+        let observation = state.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(observation).snapshot.as_mut().unwrap());
         let mut hardware = Hardware::default();
         let mut plug = |end: (u64, u8), serial: &[u8; 16]| {
             let (kind, part_number) = (1, *b"MFA7U10-H010    ");
@@ -410,7 +410,7 @@ mod tests {
         let found = |text: &str| -> Vec<String> {
             let told =
                 |hit: &Hit| format!("{} {}: {}, {}", hit.kind, hit.name, hit.matched, hit.quality);
-            search(&board, text).hits.iter().map(told).collect()
+            search(&state, text).hits.iter().map(told).collect()
         };
         let cable = "link leaf port 1 – host-a port 1: serial_number";
         let module = "port leaf port 3: serial_number, prefix";
@@ -425,16 +425,17 @@ mod tests {
     #[test]
     fn hits_have_the_state_of_the_node_or_link() {
         let states = |silent: &[u64]| {
-            let mut board = board();
-            let seen =
-                Arc::make_mut(board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap());
-            seen.assessment = ib_health::testing::fine(seen.snapshot.as_ref().unwrap());
-            seen.assessment.links[0].verdict = ib_health::Verdict::Bad;
-            let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+            let mut state = state();
+            let observation =
+                Arc::make_mut(state.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap());
+            observation.assessment =
+                ib_health::testing::fine(observation.snapshot.as_ref().unwrap());
+            observation.assessment.links[0].verdict = ib_health::Verdict::Bad;
+            let snapshot = Arc::make_mut(observation.snapshot.as_mut().unwrap());
             for (node, silence) in snapshot.fabric.nodes.iter().zip(&mut snapshot.silent) {
                 *silence = silent.contains(&node.identity.guid.0);
             }
-            let first = |text: &str| search(&board, text).hits[0].state.clone().unwrap_or_default();
+            let first = |text: &str| search(&state, text).hits[0].state.clone().unwrap_or_default();
             ["leaf", "host-a", "host-b", "leaf[1]", "leaf[3]", "mlx5"]
                 .map(first)
                 .map(|it| it.to_string())
@@ -446,16 +447,16 @@ mod tests {
 
     #[test]
     fn shared_name_finds_all_its_nodes() {
-        let mut board = board();
-        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
-        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
+        let mut state = state();
+        let observation = state.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(observation).snapshot.as_mut().unwrap());
         let mut nodes = (*snapshot.fabric).clone();
         for node in &mut nodes.nodes {
             node.name = format!("Q2#{:06x}", node.identity.guid.0);
         }
         snapshot.fabric = Arc::new(nodes);
         let names = |text: &str| -> Vec<String> {
-            search(&board, text).hits.iter().map(|hit| hit.name.clone()).collect()
+            search(&state, text).hits.iter().map(|hit| hit.name.clone()).collect()
         };
         let all = names("q2");
         assert!(all.len() > 1 && all.iter().all(|name| name.starts_with("Q2#0000")), "{all:?}");
@@ -466,24 +467,24 @@ mod tests {
 
     #[test]
     fn host_finds_its_adapters_before_longer_names() {
-        let mut board = board();
-        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
-        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
+        let mut state = state();
+        let observation = state.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(observation).snapshot.as_mut().unwrap());
         let mut fabric = (*snapshot.fabric).clone();
         for (node, host) in fabric.nodes.iter_mut().skip(1).zip(["gpu10", "gpu1"]) {
             node.name = format!("{host} mlx5_0");
             node.host = Some(host.into());
         }
         snapshot.fabric = Arc::new(fabric);
-        let found = search(&board, "GPU1");
+        let found = search(&state, "GPU1");
         let hits: Vec<_> = found.hits.iter().map(|hit| (&*hit.name, &*hit.matched)).collect();
         assert_eq!(hits, [("gpu1 mlx5_0", "host"), ("gpu10 mlx5_0", "name")]);
-        assert_eq!(search(&board, "gpu10[1]").hits[0].matched, "port");
+        assert_eq!(search(&state, "gpu10[1]").hits[0].matched, "port");
     }
 
     #[test]
     fn hits_are_counted_and_the_best_come_first() {
-        let result = search(&board(), "host");
+        let result = search(&state(), "host");
         let names: Vec<&str> = result.hits.iter().map(|hit| &*hit.name).collect();
         assert_eq!((result.found, names), (2, vec!["host-a", "host-b"]));
         assert_eq!(Match::find("host-1", "host-1"), Some(Match::Exact));

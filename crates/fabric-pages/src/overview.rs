@@ -65,8 +65,8 @@ fn page(
     html! {
         @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&state.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
-        @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&state.fabrics).enumerate() {
-            (section(place, fabric, &seen.stats, are_several, trends.of(&fabric.fabric), clock))
+        @for (place, (fabric, observation)) in overview.fabrics.iter().zip(&state.fabrics).enumerate() {
+            (section(place, fabric, &observation.stats, are_several, trends.of(&fabric.fabric), clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest incidents" }
@@ -79,10 +79,10 @@ fn page(
                 Err(why) => (why),
             }
         }
-        @if let Some(seen) = &overview.host {
+        @if let Some(host_devices) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (host::devices(seen))
+                (host::devices(host_devices))
             }
         }
         p .more {
@@ -380,11 +380,12 @@ mod tests {
             link.verdict = verdict;
         }
         let (fabric, snapshot) = (name.to_owned(), Some(snapshot.into()));
-        let mut seen = Observation { fabric, snapshot, assessment, ..Observation::default() };
+        let mut observation =
+            Observation { fabric, snapshot, assessment, ..Observation::default() };
         for collector in Collector::ALL {
-            seen.stats.set_success(collector, true);
+            observation.stats.set_success(collector, true);
         }
-        Arc::new(seen)
+        Arc::new(observation)
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, latest: &HistoryAnswer<Vec<Incident>>) -> String {
@@ -409,10 +410,10 @@ mod tests {
     #[test]
     fn suspected_m_key_or_partition_names_its_setting() {
         let page = |m_key_suspected, partition_suspected| {
-            let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
-            seen.stats.m_key_suspected = m_key_suspected;
-            seen.stats.partition_suspected = partition_suspected;
-            rendered(vec![Arc::new(seen)], &Err(NoHistory::NotRecorded))
+            let mut observation = Observation::clone(&swept("f", [Verdict::Ok; 2]));
+            observation.stats.m_key_suspected = m_key_suspected;
+            observation.stats.partition_suspected = partition_suspected;
+            rendered(vec![Arc::new(observation)], &Err(NoHistory::NotRecorded))
         };
         for (m_key, partition) in [(false, false), (true, false), (false, true)] {
             let page = page(m_key, partition);
@@ -441,10 +442,10 @@ mod tests {
 
     #[test]
     fn node_that_is_down_is_the_headline_although_all_links_are_ok() {
-        let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
-        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+        let mut observation = Observation::clone(&swept("f", [Verdict::Ok; 2]));
+        let snapshot = Arc::make_mut(observation.snapshot.as_mut().unwrap());
         snapshot.silent.fill(true);
-        let page = rendered(vec![Arc::new(seen)], &Ok(vec![]));
+        let page = rendered(vec![Arc::new(observation)], &Ok(vec![]));
         let lead = "<span class=\"condition bad\">1 switch down (leaf), 2 HCAs behind it<";
         assert!(page.contains(lead) && page.contains("2 nodes behind it"), "{page}");
         assert!(!page.contains("host-a"), "it is behind the leaf: {page}");

@@ -186,8 +186,8 @@ mod tests {
         // The leaf does not report what it receives: the host does.
         assessment.ports[host].tx = flow(0.97);
         let (fabric, snapshot) = ("f".into(), Some(snapshot.into()));
-        let seen = Observation { fabric, snapshot, assessment, ..Observation::default() };
-        let page = section(FabricView::new(&seen).unwrap(), &[1.0, 2.0, 3.0]).into_string();
+        let observation = Observation { fabric, snapshot, assessment, ..Observation::default() };
+        let page = section(FabricView::new(&observation).unwrap(), &[1.0, 2.0, 3.0]).into_string();
         assert!(page.contains("aria-label=\"port 1 to host-a: 97%\""), "{page}");
         assert!(page.contains("class=\"h5\"") && page.contains("port 3: no traffic counters"));
         assert!(page.contains("Hosts send <strong>97.0 Gb/s</strong>"), "{page}");

@@ -79,7 +79,7 @@ impl Gate {
 
 /// A transport whose time stops at a gate.
 struct Gated {
-    wire: SimTransport,
+    transport: SimTransport,
     gate: Arc<Gate>,
     /// The number of sent MADs that were not Gets.
     sets: Arc<AtomicUsize>,
@@ -87,32 +87,32 @@ struct Gated {
 
 impl MadTransport for Gated {
     fn now(&self) -> Moment {
-        self.wire.now()
+        self.transport.now()
     }
 
     fn anchor(&self) -> Anchor {
-        self.wire.anchor()
+        self.transport.anchor()
     }
 
     fn local_port(&self) -> LocalPort {
-        self.wire.local_port()
+        self.transport.local_port()
     }
 
     fn refresh(&mut self) {
-        self.wire.refresh();
+        self.transport.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         if parcel.mad.method() != method::GET {
             self.sets.fetch_add(1, Ordering::Relaxed);
         }
-        self.wire.send(parcel)
+        self.transport.send(parcel)
     }
 
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         let gate = self.gate.until();
-        let received = self.wire.receive(until.min(gate))?;
-        if received.is_none() && until > gate && self.wire.now() >= gate {
+        let received = self.transport.receive(until.min(gate))?;
+        if received.is_none() && until > gate && self.transport.now() >= gate {
             self.gate.wait();
         }
         Ok(received)
@@ -122,7 +122,7 @@ impl MadTransport for Gated {
 /// A running monitor over a simulated fabric.
 pub struct Simulated {
     world: SharedSimulation,
-    seen: watch::Receiver<SharedState>,
+    states: watch::Receiver<SharedState>,
     gate: Arc<Gate>,
     sets: Arc<AtomicUsize>,
     running: Option<MonitorThread>,
@@ -186,9 +186,9 @@ impl Simulated {
         let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
         let world = share(Simulation::new(story.clone()));
         let (gate, sets) = (Arc::default(), Arc::default());
-        let (running, seen) =
+        let (running, states) =
             MonitorThread::start(&world, &story, &settings, began, &gate, &sets, |_| ());
-        Simulated { world, seen, gate, sets, running: Some(running), story, began, settings }
+        Simulated { world, states, gate, sets, running: Some(running), story, began, settings }
     }
 
     /// Ends the monitor and starts another one, as a restart of the exporter does, while the fabric goes on.
@@ -197,9 +197,9 @@ impl Simulated {
         self.end();
         self.gate = Arc::default();
         let Simulated { world, gate, sets, story, began, settings, .. } = self;
-        let (running, seen) =
+        let (running, states) =
             MonitorThread::start(world, story, settings, *began, gate, sets, prepare);
-        (self.running, self.seen) = (Some(running), seen);
+        (self.running, self.states) = (Some(running), states);
         self.gate.raise(at);
         self.gate.wait_reached();
     }
@@ -232,7 +232,7 @@ impl Simulated {
 
     /// The latest published observation.
     pub fn observation(&self) -> Arc<Observation> {
-        Arc::clone(&self.seen.borrow().fabrics[0])
+        Arc::clone(&self.states.borrow().fabrics[0])
     }
 
     /// The number of sent MADs that set something.
@@ -257,7 +257,7 @@ impl Simulated {
 
     /// The same for a scrape that selects.
     pub fn scrape_of(&self, selection: &Selection, now: SystemTime) -> String {
-        let exposition = RenderedMetrics::first(self.seen.borrow().clone());
+        let exposition = RenderedMetrics::first(self.states.borrow().clone());
         let own = OwnMetrics::new(Path::new("/proc"));
         exposition.document_at(now, selection, Format::Text, &own).to_text().unwrap()
     }
@@ -300,21 +300,21 @@ impl MonitorThread {
     ) -> (Self, watch::Receiver<SharedState>) {
         let stop = Arc::new(AtomicBool::new(false));
         let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
-        let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(blank)]));
-        let (board, ends) = (Arc::new(board), Arc::clone(&stop));
-        let mut monitor = Monitor::new(settings.clone(), None, board, 0, ends).unwrap();
+        let (sender, states) = watch::channel(SharedState::from(vec![Arc::new(blank)]));
+        let (sender, ends) = (Arc::new(sender), Arc::clone(&stop));
+        let mut monitor = Monitor::new(settings.clone(), None, sender, 0, ends).unwrap();
         prepare(&mut monitor);
         let time = SimClock::Virtual { began };
         let (seat, first) = (story.local_ports[0], lock(world).now());
         let (of, at, counted) = (Arc::clone(world), Arc::clone(gate), Arc::clone(sets));
         let open = move || Gated {
-            wire: SimTransport::new(of.clone(), seat, time).beginning_at(first),
+            transport: SimTransport::new(of.clone(), seat, time).beginning_at(first),
             gate: at.clone(),
             sets: counted.clone(),
         };
         let thread =
             std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
-        (MonitorThread { stop, thread }, seen)
+        (MonitorThread { stop, thread }, states)
     }
 }
 

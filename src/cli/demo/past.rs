@@ -73,7 +73,7 @@ impl Past<'_> {
     }
 
     fn run(&mut self, daemon: &mut Daemon<'_>) {
-        let board = daemon.board.clone();
+        let states = daemon.states.clone();
         let mut recorder = daemon.recorder.as_mut();
         let start = self.clock.anchor().wall_of(Moment::default());
         let wall = |moment: Moment| -> SystemTime { start + moment.since(Moment::default()) };
@@ -95,9 +95,9 @@ impl Past<'_> {
             {
                 host_due = now + HOST_INTERVAL;
                 monitor.add(devices.at(Anchor { moment: now, wall: at }, || now));
-                let board = board.borrow().clone();
-                if let Some((recorder, host)) = recorder.as_mut().zip(board.host) {
-                    recorder.record_host(&host, &board.fabrics, at);
+                let state = states.borrow().clone();
+                if let Some((recorder, host)) = recorder.as_mut().zip(state.host) {
+                    recorder.record_host(&host, &state.fabrics, at);
                 }
             }
             now + interval < clock.now()

@@ -77,13 +77,13 @@ pub type Deltas = BTreeMap<Label, u64>;
 
 /// The counters of a port at its latest reading, and their increases since the one before.
 #[derive(Debug, Default)]
-struct Seen {
+struct LastReading {
     read_at: Option<String>,
     counters: BTreeMap<Label, u64>,
     deltas: Deltas,
 }
 
-impl Seen {
+impl LastReading {
     /// Compares a reading with the one before; the same reading again changes nothing.
     fn update(&mut self, read_at: Option<&String>, counters: &BTreeMap<Label, u64>) -> Deltas {
         if self.read_at.as_ref() != read_at {
@@ -109,7 +109,7 @@ pub struct Fetcher {
     /// The events of the last page.
     latest: Vec<Event>,
     /// The ports whose details are shown.
-    seen: BTreeMap<(String, u8), Seen>,
+    last_readings: BTreeMap<(String, u8), LastReading>,
 }
 
 impl Fetcher {
@@ -117,7 +117,7 @@ impl Fetcher {
     pub fn new(args: SourceArgs, pause: Duration) -> Result<Self, Fatal> {
         let source = args.start(pause, true)?;
         let (events, latest, after) = (VecDeque::new(), Vec::new(), None);
-        Ok(Fetcher { source, events, after, latest, seen: BTreeMap::new() })
+        Ok(Fetcher { source, events, after, latest, last_readings: BTreeMap::new() })
     }
 
     /// Answers the latest request at once and then at intervals, until the receiver of responses is gone.
@@ -172,7 +172,7 @@ impl Fetcher {
         Ok(match request.tab {
             Tab::Cables => {
                 let found: Links =
-                    self.source.get(LINKS, &filter, |board| links(&board.fabrics, &filter))?;
+                    self.source.get(LINKS, &filter, |state| links(&state.fabrics, &filter))?;
                 let links = found.fabrics.into_iter().flat_map(|fabric| fabric.links);
                 let is_wanted = |link: &Link| {
                     selected.has(link.ends.each_ref().map(|end| (&*end.guid, end.port)))
@@ -181,7 +181,7 @@ impl Fetcher {
             }
             Tab::Traffic => {
                 let found: Traffics =
-                    self.source.get(TRAFFIC, &filter, |board| traffics(&board.fabrics, &filter))?;
+                    self.source.get(TRAFFIC, &filter, |state| traffics(&state.fabrics, &filter))?;
                 let traffic = found.fabrics.into_iter().filter_map(|fabric| fabric.traffic);
                 let is_wanted = |link: &BusyLink| {
                     selected.has([&link.from, &link.to].map(|port| (&*port.guid, port.port)))
@@ -239,17 +239,18 @@ impl Fetcher {
             Target::Port(name) => (None, self.link_of(name)?),
         };
         let filter = Filter { fabric: fabric.map(str::to_owned), ..Filter::default() };
-        let found = self.source.get(&format!("/api/v1/links/{id}"), &filter, |board| {
-            link_by_id(&board.fabrics, fabric, id)
+        let found = self.source.get(&format!("/api/v1/links/{id}"), &filter, |state| {
+            link_by_id(&state.fabrics, fabric, id)
         })?;
         let Some(detail) = found else {
             return Err(Fatal::failed(format!("no link has the id {id}")));
         };
-        let mut seen = std::mem::take(&mut self.seen);
+        let mut last_readings = std::mem::take(&mut self.last_readings);
         let deltas = detail.ports.each_ref().map(|port| {
-            let mut it = seen.remove(&(port.name.guid.clone(), port.name.port)).unwrap_or_default();
+            let mut it =
+                last_readings.remove(&(port.name.guid.clone(), port.name.port)).unwrap_or_default();
             let deltas = it.update(port.read_at.as_ref(), &port.counters);
-            self.seen.insert((port.name.guid.clone(), port.name.port), it);
+            self.last_readings.insert((port.name.guid.clone(), port.name.port), it);
             deltas
         });
         Ok(Body::Detail(Box::new(detail), deltas))
@@ -336,13 +337,17 @@ mod tests {
         let counters =
             |count: u64| [("symbol_errors".into(), count), ("link_downed".into(), 1)].into();
         let (first, second) = (Some("1".to_owned()), Some("2".to_owned()));
-        let mut seen = Seen::default();
-        assert_eq!(seen.update(first.as_ref(), &counters(5)), Deltas::new());
-        assert_eq!(seen.update(first.as_ref(), &counters(5)), Deltas::new());
+        let mut last_readings = LastReading::default();
+        assert_eq!(last_readings.update(first.as_ref(), &counters(5)), Deltas::new());
+        assert_eq!(last_readings.update(first.as_ref(), &counters(5)), Deltas::new());
         let by_three: Deltas = [("symbol_errors".into(), 3)].into();
-        assert_eq!(seen.update(second.as_ref(), &counters(8)), by_three);
-        assert_eq!(seen.update(second.as_ref(), &counters(8)), by_three, "the same reading");
+        assert_eq!(last_readings.update(second.as_ref(), &counters(8)), by_three);
+        assert_eq!(
+            last_readings.update(second.as_ref(), &counters(8)),
+            by_three,
+            "the same reading"
+        );
         let third = Some("3".to_owned());
-        assert_eq!(seen.update(third.as_ref(), &counters(2)), Deltas::new(), "a reset");
+        assert_eq!(last_readings.update(third.as_ref(), &counters(2)), Deltas::new(), "a reset");
     }
 }

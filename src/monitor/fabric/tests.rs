@@ -272,10 +272,10 @@ fn flapping_cable_does_not_trigger_every_discovery() {
     run_until(
         |cable| {
             // The host is plugged in for 15 s, the length of a sweep, and not for another 15.
-            cable.script = Box::new(|wire| {
-                let plugged = wire.now().0 / 15_000_000_000 % 2 == 0;
+            cable.script = Box::new(|transport| {
+                let plugged = transport.now().0 / 15_000_000_000 % 2 == 0;
                 for (near, far) in [((1, 2), (2, 1)), ((2, 1), (1, 2))] {
-                    let links = &mut wire.nodes[near.0].links;
+                    let links = &mut transport.nodes[near.0].links;
                     links.retain(|port, _| plugged || *port != near.1);
                     if plugged {
                         links.insert(near.1, far);
@@ -329,9 +329,9 @@ fn hidden_aggregation_nodes_trigger_no_discoveries() {
 fn sweep_with_changed_lids_is_repeated_at_once() {
     run_until(
         |cable| {
-            cable.script = Box::new(|wire| {
-                if wire.now().since(Moment(0)) > Duration::from_secs(40) {
-                    wire.nodes.iter_mut().for_each(|node| node.sm_lid = 9);
+            cable.script = Box::new(|transport| {
+                if transport.now().since(Moment(0)) > Duration::from_secs(40) {
+                    transport.nodes.iter_mut().for_each(|node| node.sm_lid = 9);
                 }
             });
         },
@@ -512,7 +512,7 @@ fn hundred_silent_adapters_log_few_lines_per_day() {
 type Published = (u64, Option<bool>, Moment);
 
 /// A wire in virtual time on which our port reports events while the monitor waits after its third sweep.
-struct EventfulWire {
+struct EventfulTransport {
     scripted: ScriptedTransport,
     events: SyncSender<PortEvent>,
     /// When the events come, in milliseconds after the sweep, and whether the link is up from then on.
@@ -522,7 +522,7 @@ struct EventfulWire {
     stop: Arc<AtomicBool>,
 }
 
-impl EventfulWire {
+impl EventfulTransport {
     /// Sends the events that are due, and records what has been published.
     fn step(&mut self) {
         let now = self.now();
@@ -556,7 +556,7 @@ impl EventfulWire {
     }
 }
 
-impl MadTransport for EventfulWire {
+impl MadTransport for EventfulTransport {
     fn now(&self) -> Moment {
         self.scripted.now()
     }
@@ -591,7 +591,7 @@ fn published_between_sweeps(events: &[(u64, bool)]) -> Vec<(u64, Option<bool>)> 
     let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let (stop, published) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<_>>>::default());
     let monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
-    let wire = EventfulWire {
+    let transport = EventfulTransport {
         scripted,
         events: monitor.event_sender.clone(),
         script: events.iter().copied().collect(),
@@ -599,7 +599,7 @@ fn published_between_sweeps(events: &[(u64, bool)]) -> Vec<(u64, Option<bool>)> 
         published: Arc::clone(&published),
         stop,
     };
-    monitor.run(wire, || Err::<EventfulWire, _>("no such device"));
+    monitor.run(transport, || Err::<EventfulTransport, _>("no such device"));
     let published = published.lock().unwrap();
     let third = published.iter().position(|(sweeps, ..)| *sweeps == 3).unwrap();
     let (_, _, swept) = published[third];

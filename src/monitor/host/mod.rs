@@ -249,14 +249,14 @@ impl HostReadings {
     }
 
     /// Adds a reading to what was observed until then.
-    pub fn add(&mut self, snapshot: HostSnapshot, seen: &mut HostObservation) {
+    pub fn add(&mut self, snapshot: HostSnapshot, observation: &mut HostObservation) {
         let ids = self.ids.assign(&snapshot);
-        seen.totals = self.totals.update(&snapshot, &ids);
-        seen.port_events.add_snapshot(&snapshot, &ids);
-        seen.missing = self.missing.update(&snapshot, &ids);
-        seen.ids = ids;
-        seen.reads += 1;
-        seen.snapshot = Some(snapshot);
+        observation.totals = self.totals.update(&snapshot, &ids);
+        observation.port_events.add_snapshot(&snapshot, &ids);
+        observation.missing = self.missing.update(&snapshot, &ids);
+        observation.ids = ids;
+        observation.reads += 1;
+        observation.snapshot = Some(snapshot);
     }
 }
 
@@ -356,7 +356,7 @@ mod tests {
         let sysfs = tempfile::tempdir().unwrap();
         let mut settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
         settings.sysfs = sysfs.path().to_owned();
-        let (shared, seen) = watch::channel(SharedState::default());
+        let (shared, observation) = watch::channel(SharedState::default());
         let clock = Clock::start();
         let devices = Box::new(settings.reader(clock));
         let mut monitor = HostMonitor::new(&settings, devices, clock, Arc::new(shared));
@@ -368,7 +368,7 @@ mod tests {
         }
         monitor.read();
         let dropped = DroppedEvents { by_host: 5, by_fabrics: 0 };
-        assert_eq!(seen.borrow().host.as_ref().unwrap().dropped, dropped);
+        assert_eq!(observation.borrow().host.as_ref().unwrap().dropped, dropped);
         assert_eq!(monitor.drops_logged.0, dropped);
         sender.end();
         assert!(!monitor.wait(Moment::NEVER, Moment::NEVER));

@@ -91,7 +91,7 @@ pub struct Recorder {
     /// When the files that are set aside were last counted.
     counted: Option<Instant>,
     /// Its sender is dropped when recording is to end.
-    board: Option<watch::Receiver<SharedState>>,
+    states: Option<watch::Receiver<SharedState>>,
 }
 
 impl Recorder {
@@ -109,7 +109,7 @@ impl Recorder {
             is_failing: false,
             checked: None,
             counted: None,
-            board: None,
+            states: None,
         };
         let store = open_store(&mut recorder.store, &mut recorder.header, &recorder.settings.file);
         match store.map(|store| store.bytes()) {
@@ -159,13 +159,13 @@ impl Recorder {
 
     /// Records what is published until the sender of the published state is dropped.
     pub fn run(mut self, mut receiver: watch::Receiver<SharedState>, runtime: &Runtime) {
-        self.board = Some(receiver.clone());
+        self.states = Some(receiver.clone());
         let mut last: Vec<Arc<Observation>> = Vec::new();
         let mut last_look = 0;
         loop {
             let (fabrics, host) = {
-                let board = receiver.borrow_and_update();
-                (board.fabrics.clone(), board.host.clone())
+                let state = receiver.borrow_and_update();
+                (state.fabrics.clone(), state.host.clone())
             };
             for (index, observation) in fabrics.iter().enumerate() {
                 if last.get(index).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
@@ -413,8 +413,8 @@ impl Recorder {
     /// Says whether recording is to end. Shutdown must not wait for a check that takes minutes: pending events are still
     /// to be written.
     fn is_over(&self) -> impl Fn() -> bool + Clone + Send + 'static {
-        let board = self.board.clone();
-        move || board.as_ref().is_some_and(|board| board.has_changed().is_err())
+        let states = self.states.clone();
+        move || states.as_ref().is_some_and(|states| states.has_changed().is_err())
     }
 
     /// Counts the damaged files beside the history file, at most once in [`COUNT_INTERVAL`].
