@@ -352,7 +352,9 @@ impl Monitor {
             }
         }
         self.scheduler.on_sweep(&swept);
-        self.stats.mastership.update(&self.settings.name, &swept.snapshot);
+        if let Some(new) = self.stats.mastership.update(&swept.snapshot) {
+            report::log_new_master(new, &swept.snapshot.fabric);
+        }
         let cleared = self.clear(transport, &mut swept);
         // Cleared counters are published even if the transport failed: nothing else records them.
         self.publish(Some(swept.snapshot));

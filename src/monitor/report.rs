@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fabric_observation::MonitorStats;
+use fabric_observation::{MonitorStats, NewMaster};
 use ib_fabric::collect::unresponsive::MKeySuspicion;
 use ib_fabric::{Fabric, change};
 use ib_mad::{Moment, PortKey};
@@ -97,6 +97,17 @@ pub(super) fn log_m_key_suspicion(
             "M_Key protection suspected: this port has M_Key protection level {level}, and neighbors do \
              not respond to subnet management; {remedy}"
         ),
+    }
+}
+
+/// Logs that another subnet manager is the master.
+pub(super) fn log_new_master(new: NewMaster, fabric: &Fabric) {
+    let node = &fabric.node_of(new.port).name;
+    match new.before {
+        Some(PortKey { guid: before, number: port }) => {
+            tracing::info!(node, %before, port, "master SM changed");
+        }
+        None => tracing::info!(node, "master SM found"),
     }
 }
 

@@ -13,7 +13,8 @@ use ib_mad::{Guid, PortNumber};
 
 use crate::contents::{Contents, PortName, PortRecord};
 use crate::modules::{ModuleText, ascii};
-use crate::{Problem, text};
+use crate::problem::Problem;
+use crate::text;
 
 /// A section: its name, the line of its header, and its lines.
 struct Section<'a> {

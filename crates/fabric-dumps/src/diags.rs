@@ -5,7 +5,8 @@ use ib_mad::port_state::PortState;
 use ib_mad::{Guid, PortNumber};
 
 use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
-use crate::{Problem, text};
+use crate::problem::Problem;
+use crate::text;
 
 /// Between the near end of a link and its rate, and between its state and the far end.
 const LINK: [&str; 2] = ["==(", ")==>"];

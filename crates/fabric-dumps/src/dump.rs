@@ -11,17 +11,18 @@ use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortKey};
 
 use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
-use crate::{Format, ibnetdiscover};
+use crate::format::Format;
+use crate::ibnetdiscover;
 
 /// The largest file: `*.db_csv` has some 2 KB per port, so this is a fabric of 500,000 ports.
-const LARGEST: u64 = 1 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// The most nodes: a subnet has 49,151 unicast LIDs (IBA 4.1.3), and each node needs one. A node takes some 10 kB until it
 /// is evaluated, and in a dense format 100 bytes of its file.
 const MOST_NODES: usize = 100_000;
 
 /// Files of one folder whose times differ by more belong to different dumps.
-const SAME_RUN: Duration = Duration::from_secs(3600);
+const MAX_DUMP_SPREAD: Duration = Duration::from_secs(3600);
 
 /// Nodes without a kind that have more ports are switches.
 const MOST_ADAPTER_PORTS: u8 = 4;
@@ -41,7 +42,7 @@ pub struct Dump {
     pub ports: BTreeMap<PortKey, PortRecord>,
     /// Cables, the lower end first.
     pub links: BTreeSet<(PortKey, PortKey)>,
-    /// Ports in the files of which it is not known which ones they are, as LIDs without a topology.
+    /// Ports that could not be identified, such as LIDs without a topology.
     pub unresolved: usize,
 }
 
@@ -131,7 +132,7 @@ fn join(sources: Vec<(PathBuf, Source)>) -> Result<Vec<Dump>, DumpError> {
     Ok(dumps)
 }
 
-/// The files of arguments, each with its folder. Of a directory, what is no dump is left out.
+/// The files of arguments, each with its folder. Files of a directory that are no dumps are left out.
 fn sources(paths: &[PathBuf]) -> Result<Vec<(PathBuf, Source)>, DumpError> {
     let mut found = Vec::new();
     for path in paths {
@@ -164,8 +165,8 @@ fn read_file(path: &Path) -> Result<Option<Source>, DumpError> {
         file.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     let mut bytes = Vec::new();
     // A pipe has no length.
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(DumpError::invalid(path, "larger than 1 GiB"));
     }
     parse(path, &String::from_utf8_lossy(&bytes), modified)
@@ -205,7 +206,7 @@ impl Source {
         let is_far = |other: &Source| {
             let times = self.contents.taken_at.zip(other.contents.taken_at);
             let apart = times.and_then(|(a, b)| a.max(b).duration_since(a.min(b)).ok());
-            apart.is_some_and(|apart| apart > SAME_RUN)
+            apart.is_some_and(|apart| apart > MAX_DUMP_SPREAD)
         };
         // Which cable is where changes rarely.
         let is_cables = |source: &Source| source.format == Format::Cables;
@@ -254,7 +255,7 @@ impl Resolver {
 
 /// Joins the files of a dump, and a topology of another one.
 fn resolve(sources: Vec<Source>, topology: &[Contents]) -> Dump {
-    // Of the counters: a topology may be older.
+    // The time is that of the counters: a topology may be older.
     let has_counters = |source: &&Source| source.contents.counted().next().is_some();
     let mut timed: Vec<&Source> = sources.iter().filter(has_counters).collect();
     if timed.is_empty() {

@@ -7,7 +7,8 @@ use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortNumber};
 
 use crate::contents::{Contents, PortName, PortRecord};
-use crate::{Problem, text};
+use crate::problem::Problem;
+use crate::text;
 
 /// The time in the comments at the beginning.
 pub fn timestamp(text: &str) -> Option<SystemTime> {

@@ -5,7 +5,8 @@ use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortNumber};
 
 use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
-use crate::{Problem, text};
+use crate::problem::Problem;
+use crate::text;
 
 /// Reads the format with a block per node. Lines that are neither a node nor a port are ignored: prompts of shells, logs
 /// of terminals, lines of chassis.

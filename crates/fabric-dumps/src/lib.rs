@@ -5,91 +5,16 @@ pub mod counters;
 mod db_csv;
 mod diags;
 pub mod dump;
+mod format;
 mod ibdiagnet;
 mod ibnetdiscover;
 mod modules;
 mod net;
+mod problem;
 mod snapshot;
 pub mod text;
 
-use std::fmt;
-
 pub use contents::Contents;
 pub use dump::{Dump, DumpError, from_texts, read};
-
-/// Why a text is not a valid dump: the line, from 1 on, and what is wrong there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    line: usize,
-    what: String,
-}
-
-impl Problem {
-    fn at(line: usize, what: impl Into<String>) -> Problem {
-        Problem { line, what: what.into() }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem { line, what } = self;
-        write!(f, "line {line}: {what}")
-    }
-}
-
-display_text::labeled_enum! {
-    /// A format of a dump.
-    #[derive(PartialOrd, Ord)]
-    pub enum Format {
-        DbCsv, "db_csv", "ibdiagnet2: nodes, ports, cables, counters, firmware, temperatures.";
-        Lst, "lst", "ibdiagnet2: cables.";
-        NetDump, "net_dump", "ibdiagnet2: ports of switches.";
-        Pm, "pm", "ibdiagnet2: counters.";
-        Cables, "cables", "ibdiagnet2: modules and cables.";
-        IbNetDiscover, "ibnetdiscover", "Nodes and cables.";
-        IbNetDiscoverPorts, "ibnetdiscover -p", "Ports and cables.";
-        IbLinkInfo, "iblinkinfo", "Ports and cables, with states.";
-        IbQueryErrors, "ibqueryerrors", "Counters.";
-        PerfQuery, "perfquery", "Counters of a port.";
-    }
-}
-
-impl Format {
-    /// The format of a text, by the first line that only one format has.
-    pub fn of(text: &str) -> Option<Format> {
-        text.lines().find_map(|line| {
-            let line = line.trim_start_matches('\u{feff}').trim_end();
-            let word = line.trim_start_matches(['>', ' ']);
-            Some(match line {
-                _ if line.starts_with("START_") && !line.contains(' ') => Format::DbCsv,
-                _ if line.starts_with("{ ") && line.contains("NodeGUID:") => Format::Lst,
-                _ if line.contains(": IB# :") && line.contains("Neighbor Guid") => Format::NetDump,
-                _ if line.starts_with("link_down_counter=") => Format::Pm,
-                _ if line.starts_with("symbol_error_counter=") => Format::Pm,
-                _ if line.starts_with("Identifier:") => Format::Cables,
-                _ if ibnetdiscover::node_line(line).is_some() => Format::IbNetDiscover,
-                _ if ibnetdiscover::is_port_list(line) => Format::IbNetDiscoverPorts,
-                _ if diags::query_header(word).is_some() => Format::IbQueryErrors,
-                _ if diags::is_link(line) => Format::IbLinkInfo,
-                _ if diags::perfquery_header(line).is_some() => Format::PerfQuery,
-                _ => return None,
-            })
-        })
-    }
-
-    /// Reads a text of this format.
-    pub fn parse(self, text: &str) -> Result<Contents, Problem> {
-        match self {
-            Format::DbCsv => db_csv::parse(text),
-            Format::Lst => ibdiagnet::parse_lst(text),
-            Format::NetDump => ibdiagnet::parse_net_dump(text),
-            Format::Pm => ibdiagnet::parse_pm(text),
-            Format::Cables => modules::parse(text),
-            Format::IbNetDiscover => ibnetdiscover::parse(text),
-            Format::IbNetDiscoverPorts => ibnetdiscover::parse_port_list(text),
-            Format::IbLinkInfo => diags::parse_iblinkinfo(text),
-            Format::IbQueryErrors => diags::parse_ibqueryerrors(text),
-            Format::PerfQuery => Ok(diags::parse_perfquery(text)),
-        }
-    }
-}
+pub use format::Format;
+pub use problem::Problem;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use ib_mad::register::{Module, monitor};
 
 use crate::contents::{Contents, PortName};
-use crate::{Problem, text};
+use crate::problem::Problem;
+use crate::text;
 
 /// The fields of a module as text, by their names in lower case without blanks.
 #[derive(Clone, Debug, Default)]

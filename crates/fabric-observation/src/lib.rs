@@ -14,9 +14,12 @@
 
 pub mod families;
 pub mod host;
+mod mastership;
 mod observation;
+mod staleness;
 
+pub use mastership::{Mastership, NewMaster};
 pub use observation::{
-    Collector, Mastership, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics,
-    RecorderStats, SharedState, SiteFileKind,
+    Collector, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics, RecorderStats,
+    SharedState, SiteFileKind,
 };

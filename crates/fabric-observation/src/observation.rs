@@ -6,12 +6,13 @@ use std::time::Duration;
 use display_text::labeled_enum;
 use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
+use ib_mad::Moment;
 use ib_mad::moment::Anchor;
-use ib_mad::smp::SmState;
-use ib_mad::{Moment, PortKey};
 use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
+use super::mastership::Mastership;
+use super::staleness::stale_after;
 
 /// The latest observation of each monitor.
 #[derive(Clone, Debug, Default)]
@@ -53,17 +54,6 @@ pub struct Observation {
     pub stats: MonitorStats,
     /// The outcomes of its MADs.
     pub mads: MadStats,
-}
-
-/// Data is stale when it is older than this number of intervals and [`STALE_GRACE`] more, as in the alert
-/// `FabricExporterStale`.
-const STALE_INTERVALS: u32 = 4;
-const STALE_GRACE: Duration = Duration::from_secs(60);
-
-/// After how long data is stale that is read at intervals, and was read in this time. If that is longer than the interval,
-/// the next data is late, but not missing.
-pub(crate) fn stale_after(interval: Duration, took: Duration) -> Duration {
-    interval.max(took).saturating_mul(STALE_INTERVALS).saturating_add(STALE_GRACE)
 }
 
 impl Observation {
@@ -151,37 +141,6 @@ impl MonitorStats {
     }
 }
 
-/// The subnet's master from sweep to sweep.
-#[derive(Clone, Debug, Default)]
-pub struct Mastership {
-    /// The port of the last known master, which may be gone.
-    pub master: Option<PortKey>,
-    /// How often another subnet manager became the master: not the first known one, nor the same one again.
-    pub changes: u64,
-}
-
-impl Mastership {
-    /// Adds a sweep. While two claim to be the master, the one that was it still is.
-    pub fn update<V>(&mut self, name: &str, snapshot: &Snapshot<V>) {
-        let (fabric, managers) = (&snapshot.fabric, snapshot.managers.as_deref());
-        let masters = managers.unwrap_or_default().iter();
-        let mut masters = masters.filter(|it| it.state == SmState::Master).peekable();
-        let Some(&first) = masters.peek() else { return };
-        if masters.any(|master| Some(fabric.port_key(master.port)) == self.master) {
-            return;
-        }
-        let node = &fabric.node_of(first.port).name;
-        if let Some(PortKey { guid: before, number: port }) =
-            self.master.replace(fabric.port_key(first.port))
-        {
-            tracing::info!(fabric = name, node, %before, port, "master SM changed");
-            self.changes += 1;
-        } else {
-            tracing::info!(fabric = name, node, "master SM found");
-        }
-    }
-}
-
 labeled_enum! {
     /// Why something could not be written to the history.
     pub enum RecorderErrorKind {
@@ -237,58 +196,5 @@ impl RecorderMetrics {
     /// Changes the values. Scrapes wait until that is done, so nothing that blocks belongs here.
     pub fn update(&self, change: impl FnOnce(&mut RecorderStats)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::SystemTime;
-
-    use super::*;
-    use ib_fabric::snapshot::SubnetManager;
-    use ib_fabric::testing::{end, fabric, found};
-    use ib_mad::node::NodeKind;
-
-    /// The role of each host in one sweep: `M` master, `s` standby, `-` silent; `None` if it is not known.
-    fn snapshot(parts: Option<&str>) -> Snapshot {
-        let nodes = (1..=3).map(|guid| found(guid, NodeKind::Ca, 1)).collect();
-        let fabric = Arc::new(fabric(nodes, &[], None));
-        let manager = |(guid, part): (u64, char)| {
-            let state = match part {
-                'M' => SmState::Master,
-                's' => SmState::Standby,
-                _ => return None,
-            };
-            let port = fabric.find(end(guid, 1))?;
-            Some(SubnetManager { port, state, priority: 0, act_count: 0 })
-        };
-        let managers = parts.map(|parts| (1..).zip(parts.chars()).filter_map(manager).collect());
-        let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
-        Snapshot { managers, ..Snapshot::blank(Arc::clone(&fabric), anchor) }
-    }
-
-    #[test]
-    fn only_another_master_is_a_change() {
-        for (sweeps, changes) in [
-            (&["M--"][..], 0),
-            (&["Ms-", "Ms-", "sM-", "sM-"], 1),
-            (&["Ms-", "sM-", "Ms-"], 2),
-            // Away for a while: itself, another one, and before any was known.
-            (&["M--", "-s-", "---", "M--"], 0),
-            (&["M--", "-s-", "-M-"], 1),
-            (&["---", "ss-", "-M-"], 0),
-            // Two at once, until they have settled it.
-            (&["-M-", "MM-", "sM-"], 0),
-            (&["-M-", "MM-", "Ms-", "MM-"], 1),
-            (&["--M", "MM-", "MM-", "sM-"], 2),
-        ] {
-            let mut mastership = Mastership::default();
-            for parts in sweeps {
-                mastership.update("f", &snapshot(Some(parts)));
-                mastership.update("f", &snapshot(None));
-            }
-            assert_eq!(mastership.changes, changes, "{sweeps:?}");
-        }
     }
 }

@@ -42,7 +42,7 @@ pub struct PortReference {
 }
 
 /// What is between the ends of a link: in our own tables and pages, and in those of other tools.
-const BETWEEN: [&str; 4] = [" – ", " <-> ", " <==> ", " - "];
+const END_SEPARATORS: [&str; 4] = [" – ", " <-> ", " <==> ", " - "];
 
 impl Reference {
     /// Everything that a text can mean.
@@ -121,7 +121,7 @@ fn port(text: &str) -> Option<PortReference> {
         (node, number.strip_prefix(['P', 'p']).unwrap_or(number))
     };
     let (node, number) = (node.trim(), number.trim());
-    // A sign is no digit.
+    // `+7` parses as a number, but is none here.
     let is_number = !node.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let number = number.parse().ok().filter(|_| is_number)?;
     Some(PortReference { node: node.to_owned(), number })
@@ -129,8 +129,8 @@ fn port(text: &str) -> Option<PortReference> {
 
 /// Both ends of a link, if the text is two ports.
 fn ends(text: &str) -> Option<Vec<PortReference>> {
-    BETWEEN.iter().find_map(|between| {
-        let (a, b) = text.split_once(between)?;
+    END_SEPARATORS.iter().find_map(|separator| {
+        let (a, b) = text.split_once(separator)?;
         Some(vec![port(a)?, port(b)?])
     })
 }

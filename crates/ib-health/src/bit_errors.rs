@@ -236,7 +236,7 @@ impl Now {
         kept.record(at, counted);
         let is_enough = expected / doubt >= ENOUGH;
         let fine = if is_enough { BitErrorLevel::Fine } else { BitErrorLevel::Unknown };
-        // Most windows of most ports: too few errors for any time.
+        // Most windows have so few errors that they are no evidence, however short the time.
         if errors as f32 <= exceptional(0.0, watch) && (doubt <= 1.0 || errors == 0) {
             return (all, fine, Deciding { counted: all, steady: errors });
         }

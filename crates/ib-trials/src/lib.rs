@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 
-pub mod actions;
+pub mod action;
 pub mod bounds;
 pub mod cell;
 pub mod devices;
+mod effects;
 pub mod optimum;
 mod plot;
 pub mod rates;
@@ -15,6 +16,7 @@ pub mod run;
 pub mod schedule;
 pub mod score;
 pub mod shard;
+pub mod time;
 pub mod trials;
 pub mod truth;
 pub mod world;

@@ -10,7 +10,8 @@ use ib_mad::register::{LANES, Module, PhysicalStatistics, monitor};
 use ib_sim::rng::Rng;
 
 use crate::cell::{Cell, between, exponential};
-use crate::world::{World, moment};
+use crate::time::moment;
+use crate::world::World;
 
 /// From this mean on the number of errors is drawn at once.
 const MANY: f64 = 20.0;

@@ -9,7 +9,7 @@ use ib_sim::rng::Rng;
 
 use crate::cell::{between, exponential};
 use crate::rates::{Event, RATES};
-use crate::schedule::DAY;
+use crate::time::DAY;
 
 /// A link is watched for so long: moments have 584 years.
 const LIFE: f64 = 50.0 * 365.0 * DAY;

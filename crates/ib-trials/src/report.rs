@@ -2,6 +2,7 @@
 
 mod comparisons;
 mod faults;
+mod numbers;
 mod repeated_flaps;
 
 use std::cmp::Reverse;
@@ -9,18 +10,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
-use display_text::grouped;
-
 use crate::bounds::poisson_upper;
 use crate::devices::GENERATIONS;
 use crate::plot::{self, Curve};
 use crate::rates::{MARGINAL, RATES, Rate};
 use crate::rules::Rule;
 use crate::run::{RunError, Settings};
-use crate::schedule::DAY;
 use crate::score::{Class, Tally, Trial};
 use crate::shard::BELOW;
+use crate::time::DAY;
 use crate::trials::{CAUSES, KINDS, WEAK};
+use numbers::{number, percent, time};
 
 /// The page, with the places of what is filled in as `{name}`.
 const PAGE: &str = include_str!("report/page.txt");
@@ -56,30 +56,6 @@ pub struct Report<'a> {
 /// Per million cable-days.
 fn per_million(count: f64, days: f64) -> f64 {
     if days > 0.0 { count * 1e6 / days } else { 0.0 }
-}
-
-/// A number with three digits or none behind the point.
-fn number(value: f64) -> String {
-    match value {
-        _ if value >= 10_000.0 => grouped(format!("{value:.0}")),
-        _ if value >= 10.0 => format!("{value:.0}"),
-        _ if value >= 0.1 => format!("{value:.1}"),
-        _ if value > 0.0 => format!("{value:.1e}"),
-        _ => "0".to_owned(),
-    }
-}
-
-fn percent(share: f64) -> String {
-    if share >= 0.999_5 { "100%".to_owned() } else { format!("{:.1}%", share * 100.0) }
-}
-
-/// Seconds in a readable unit.
-fn time(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 120.0 => format!("{seconds:.0} s"),
-        _ if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3600.0),
-    }
 }
 
 /// When the verdict that is due was found.

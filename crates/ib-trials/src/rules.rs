@@ -1,4 +1,4 @@
-//! Rules of others, on the same readings: what is published, in the words of numbers.
+//! Published rules of other tools, applied to the same readings.
 //!
 //! Each gets the counters as devices show them. They are judged leniently: an alarm is false only if neither `bad` nor
 //! `watch` would be right.
@@ -11,7 +11,7 @@ use ib_mad::reading::Raw;
 use crate::cell::Cell;
 
 display_text::labeled_enum! {
-    /// A rule of others.
+    /// A rule of another tool.
     #[derive(PartialOrd, Ord)]
     pub enum Rule {
         AnySymbolError, "rate(symbol_errors) > 0", "Any symbol error at either end in 5 minutes: common in example rules for exporters.";
@@ -48,7 +48,7 @@ const WATCHED: [Counter; 7] = [
 
 /// What is kept of a port.
 #[derive(Clone, Debug, Default)]
-struct Kept {
+struct PortGrowth {
     last: [Option<u64>; WATCHED.len()],
     /// Growth by part of an hour, or longer: symbol errors, the latest first.
     symbols: [u64; LONG],
@@ -60,8 +60,8 @@ struct Kept {
 
 /// The rules' memory of a cell.
 #[derive(Clone, Debug)]
-pub struct Others {
-    ports: Vec<Kept>,
+pub struct BaselineRules {
+    ports: Vec<PortGrowth>,
     part: u64,
     /// Since when a cable is down, and when it was Active again.
     down: Vec<Option<f64>>,
@@ -77,11 +77,11 @@ impl Rule {
     }
 }
 
-impl Others {
+impl BaselineRules {
     /// For a cell.
-    pub fn new(cell: &Cell) -> Others {
-        Others {
-            ports: vec![Kept::default(); cell.ports.len()],
+    pub fn new(cell: &Cell) -> BaselineRules {
+        BaselineRules {
+            ports: vec![PortGrowth::default(); cell.ports.len()],
             part: 0,
             down: vec![None; cell.cables.len()],
             returns: vec![Vec::new(); cell.cables.len()],
@@ -123,9 +123,9 @@ impl Others {
         let ends = known.ends.map(|end| &self.ports[end]);
         let any = ends.iter().any(|kept| kept.last_symbol.is_some_and(|at| now - at < PART));
         let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
-        let hourly = |kept: &Kept| sum(&kept.symbols[..HOUR]) > 120;
+        let hourly = |kept: &PortGrowth| sum(&kept.symbols[..HOUR]) > 120;
         let by_hour = ends.iter().any(|kept| hourly(kept));
-        let grew = |kept: &Kept, nth: usize| kept.current[nth] > 0;
+        let grew = |kept: &PortGrowth, nth: usize| kept.current[nth] > 0;
         let host_on = known.to_host && cell.has_both_nodes(cable);
         let is_down = !known.up || now < known.active_at;
         let is_fatal = [1, 4, 5].into_iter().any(|nth| grew(ends[1], nth));
@@ -133,7 +133,7 @@ impl Others {
         // UFM compares at its own readings.
         let bits = cell.bytes_per_second(cable) * 8.0;
         if now % PART < 15.0 && cell.generation.speed == Speed::Ndr {
-            let over = |kept: &Kept, parts: usize, ratio: f64| {
+            let over = |kept: &PortGrowth, parts: usize, ratio: f64| {
                 let errors = sum(&kept.symbols[1..=parts.min(LONG - 1)]);
                 let seconds = if parts == SHORT { 720.0 } else { 7500.0 };
                 errors as f64 > bits * seconds * ratio

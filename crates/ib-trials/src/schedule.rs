@@ -3,13 +3,11 @@
 use ib_mad::Counter;
 use ib_mad::rate::Width;
 
-use crate::actions::Action;
+use crate::action::Action;
 use crate::cell::{CABLES, SWITCHES, between, log_between};
 use crate::rates::{Event, Per, RATES};
+use crate::time::DAY;
 use crate::world::World;
-
-/// Seconds of a day.
-pub const DAY: f64 = 86_400.0;
 
 /// The leaf of the exporter's host: it never fails.
 const OWN_LEAF: usize = 2;

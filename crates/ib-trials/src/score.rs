@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Rule;
-use crate::schedule::DAY;
+use crate::time::DAY;
 
 /// The result of a part of the trial. Adding two does not depend on their order but for the list of trials, which is
 /// sorted by shard.
@@ -29,7 +29,7 @@ pub struct Tally {
     pub examples: Vec<(u64, u64, usize, String)>,
     /// The same counts by how near cables always are to their limit.
     pub classes: BTreeMap<String, Class>,
-    /// False alarms of the rules of others.
+    /// False alarms of the rules of other tools.
     pub others: [u64; Rule::ALL.len()],
     /// True losses of links in the long run.
     pub flaps: u64,
@@ -58,7 +58,7 @@ pub struct Trial {
     pub watch: Option<u32>,
     /// See `watch`.
     pub bad: Option<u32>,
-    /// Seconds until the rules of others alert.
+    /// Seconds until the rules of other tools alert.
     pub others: [Option<u32>; Rule::ALL.len()],
     /// Index in [`CAUSES`](crate::trials::CAUSES), where there is one.
     pub cause: Option<usize>,

@@ -10,9 +10,10 @@ use ib_sim::rng::Rng;
 use crate::cell::{CABLES, Cable, Cell, between, share};
 use crate::devices::GENERATIONS;
 use crate::rates::MARGINAL;
-use crate::rules::{Others, Rule};
-use crate::schedule::{self, DAY};
+use crate::rules::{BaselineRules, Rule};
+use crate::schedule;
 use crate::score::{Tally, Trial};
+use crate::time::DAY;
 use crate::trials::{CAUSES, KINDS, Kind, VISIT, WARM_UP, WATCHED, visit};
 use crate::world::World;
 
@@ -68,20 +69,20 @@ struct Seen {
     alarms: [bool; Rule::ALL.len()],
 }
 
-/// The loop that both kinds of shards have in common: a sweep, an evaluation, what others find, and what is true.
+/// The loop that both kinds of shards have in common: a sweep, an evaluation, what the rules of other tools find, and what is true.
 struct Loop {
     world: World,
     evaluator: LinkEvaluator,
-    others: Others,
+    baseline: BaselineRules,
     limits: LimitTable,
     now: f64,
 }
 
 impl Loop {
     fn new(world: World, limits: &LimitTable) -> Loop {
-        let others = Others::new(&world.cell);
+        let baseline = BaselineRules::new(&world.cell);
         let evaluator = LinkEvaluator::new(limits.clone());
-        Loop { world, evaluator, others, limits: limits.clone(), now: 0.0 }
+        Loop { world, evaluator, baseline, limits: limits.clone(), now: 0.0 }
     }
 
     /// The next sweep; `None` if the exporter misses it.
@@ -97,7 +98,7 @@ impl Loop {
             return None;
         }
         let snapshot = world.sweep(self.now);
-        self.others.record(&snapshot, self.now);
+        self.baseline.record(&snapshot, self.now);
         self.evaluator.maintenance.clone_from(&world.maintenance);
         let (_, assessment) = self.evaluator.evaluate(snapshot);
         Some(assessment)
@@ -150,7 +151,7 @@ fn long(seed: u64, number: u64, days: f64, interval: u32, limits: &LimitTable) -
             judge(&at, number, cable, link, known, &mut tally);
             let truth = &at.world.cell.cables[cable].truth;
             let right = at.now <= truth.watch_until;
-            let alarms = at.others.alarms(&at.world.cell, cable, at.now);
+            let alarms = at.baseline.alarms(&at.world.cell, cable, at.now);
             for ((count, before), is) in tally.others.iter_mut().zip(&mut known.alarms).zip(alarms)
             {
                 *count += u64::from(is && !*before && !right);
@@ -240,7 +241,7 @@ fn trial(seed: u64, cell: u64, interval: u32, limits: &LimitTable) -> Tally {
                 bystanders[cable] |= is_false;
                 continue;
             };
-            let alarms = at.others.alarms(&at.world.cell, cable, at.now);
+            let alarms = at.baseline.alarms(&at.world.cell, cable, at.now);
             observe(fault, &mut at.world, at.now, link, alarms);
         }
     }

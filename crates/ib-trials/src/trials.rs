@@ -3,9 +3,9 @@
 use ib_health::verdict::Repair;
 use ib_mad::rate::Width;
 
-use crate::actions::Action;
+use crate::action::Action;
 use crate::cell::{Optics, between};
-use crate::schedule::DAY;
+use crate::time::DAY;
 use crate::world::World;
 
 /// Faults are planted after this time, when the longest window is full, within an hour.

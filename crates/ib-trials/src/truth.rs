@@ -4,7 +4,7 @@
 //! `docs/verdicts-and-alerts.md`. Everything else is a false alarm.
 
 use crate::rates::Event;
-use crate::schedule::DAY;
+use crate::time::DAY;
 
 /// A verdict improves 5 minutes after its reason is gone; and some sweeps until a loss is classified.
 const HOLD: f64 = 300.0;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use ib_fabric::hardware::Hardware;
@@ -18,9 +17,10 @@ use ib_mad::reading::Raw;
 use ib_mad::{Guid, Moment, PortKey, Reading};
 use ib_sim::rng::Rng;
 
-use crate::actions::Action;
+use crate::action::Action;
 use crate::cell::{Cell, SWITCHES};
 use crate::rates::LOST_READING;
+use crate::time::{moment, wall};
 
 /// The exporter reads details at this interval by default.
 const DETAILS: f64 = 120.0;
@@ -54,14 +54,6 @@ pub struct World {
     pub(crate) physical_read: f64,
     pub(crate) modules_read: f64,
     pub(crate) lane_errors: Vec<u64>,
-}
-
-pub(crate) fn moment(second: f64) -> Moment {
-    Moment::default() + Duration::from_secs_f64(second.max(0.0))
-}
-
-pub(crate) fn wall(second: f64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs_f64(second.max(0.0))
 }
 
 impl World {

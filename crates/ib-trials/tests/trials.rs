@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ib_health::{LimitTable, LinkEvaluator, Reason, Verdict};
 use ib_sim::rng::Rng;
-use ib_trials::actions::Action;
+use ib_trials::action::Action;
 use ib_trials::cell::Cell;
 use ib_trials::devices::GENERATIONS;
 use ib_trials::report::Report;

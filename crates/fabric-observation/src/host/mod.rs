@@ -73,7 +73,7 @@ impl HostObservation {
     /// After how long its reading is stale.
     pub fn stale_after(&self) -> Duration {
         let took = self.snapshot.as_ref().map(|last| last.ended.since(last.began));
-        crate::observation::stale_after(self.interval, took.unwrap_or_default())
+        crate::staleness::stale_after(self.interval, took.unwrap_or_default())
     }
 
     /// Why nothing could be read, if no device is the reason: sysfs is elsewhere, or must not be read.

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, TEN_MINUTES, Times, due, number, per_million};
+use super::numbers::number;
+use super::{Report, TEN_MINUTES, Times, due, per_million};
 use crate::bounds::poisson_upper;
-use crate::schedule::DAY;
 use crate::score::{Tally, Trial};
+use crate::time::DAY;
 use crate::trials::KINDS;
 
 impl Report<'_> {

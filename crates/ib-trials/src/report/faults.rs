@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 
-use super::{RECALL, Report, TEN_MINUTES, Times, number, percent, time, twice};
+use super::numbers::{number, percent, time};
+use super::{RECALL, Report, TEN_MINUTES, Times, twice};
 use crate::bounds::share_lower;
 use crate::devices::{GENERATIONS, Generation};
 use crate::optimum::{least_false_alarms, shortest_mean};
 use crate::rules::Rule;
-use crate::schedule::DAY;
 use crate::score::Trial;
+use crate::time::DAY;
 use crate::trials::{CAUSES, KINDS};
 
 impl Report<'_> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ib_sim::rng::Rng;
 
-use super::{number, percent};
+use super::numbers::{number, percent};
 use crate::repeated_flaps::{FLAPS, HABITS, LINKS, detection, false_alarms, healthy};
 
 /// The section, with the results of the rule for these seeds of random numbers.

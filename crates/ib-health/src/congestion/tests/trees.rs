@@ -93,7 +93,7 @@ const ROWS: &[Row] = &[
         "s1:3 2/1 0.3, s9:2 1/1 0.1",
     ),
     (
-        "a busy neighbour is not blamed for what a slow host does",
+        "a busy neighbor is not blamed for what a slow host does",
         "h1:1-s1:1 h2:1-s1:2 h3:1-s1:3",
         "h3:1=0.9 s1:1=0.5",
         "s1:2=0.95",
