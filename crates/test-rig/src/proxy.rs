@@ -11,6 +11,7 @@
 
 mod batch;
 mod control;
+mod impairment;
 mod relay;
 mod simulation;
 
@@ -24,15 +25,7 @@ pub use simulation::Served;
 use super::Ibsim;
 use super::child::Output;
 use super::seat::Seat;
-
-/// What the proxy does to the MADs that pass.
-#[derive(Clone, Copy)]
-struct Trouble {
-    /// Added to every reply. Replies stay in order and any number of them is under way at once.
-    delay: Duration,
-    /// How many of a thousand requests are lost without a response.
-    loss_permille: u32,
-}
+use impairment::Impairment;
 
 /// A running proxy. Clients must have ended before it is dropped, as with ibsim itself.
 pub struct Proxy {
@@ -45,20 +38,20 @@ pub struct Proxy {
 impl Proxy {
     /// Starts a proxy before `ibsim`. The losses are the same in every run.
     pub fn between(ibsim: &Ibsim, delay: Duration, loss_permille: u32) -> Self {
-        Self::start(ibsim, Trouble { delay, loss_permille }, None)
+        Self::start(ibsim, Impairment { delay, loss_permille }, None)
     }
 
     /// Starts a proxy that has our simulation respond to MADs. The ibsim must have the same net.
     pub fn to_simulation(ibsim: &Ibsim, served: Served) -> Self {
-        Self::start(ibsim, Trouble { delay: Duration::ZERO, loss_permille: 0 }, Some(served))
+        Self::start(ibsim, Impairment { delay: Duration::ZERO, loss_permille: 0 }, Some(served))
     }
 
-    fn start(ibsim: &Ibsim, trouble: Trouble, served: Option<Served>) -> Self {
+    fn start(ibsim: &Ibsim, impairment: Impairment, served: Option<Served>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (alive, stop) = UnixStream::pair().expect("no socket pair for the proxy");
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let front = format!("{}-proxy-{number}", ibsim.socket_name());
-        let control = control::Control::new(&front, ibsim.socket_name(), trouble, served, stop)
+        let control = control::Control::new(&front, ibsim.socket_name(), impairment, served, stop)
             .unwrap_or_else(|e| panic!("the proxy cannot take the socket name {front}: {e}"));
         let thread = std::thread::Builder::new()
             .name("proxy".to_owned())

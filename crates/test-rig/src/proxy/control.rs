@@ -8,9 +8,10 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::batch;
+use super::impairment::Impairment;
 use super::relay::Relay;
 use super::simulation::{Responder, Served};
-use super::{Trouble, batch};
 
 /// A control message: magic, client's slot, type, length, then data; numbers in native byte order.
 type Message = [u8; 80];
@@ -35,7 +36,7 @@ const FREED_LIMIT: Duration = Duration::from_secs(5);
 pub struct Control {
     front: String,
     back: String,
-    trouble: Trouble,
+    impairment: Impairment,
     served: Option<Served>,
     socket: UnixDatagram,
     stop: UnixStream,
@@ -64,14 +65,14 @@ impl Control {
     pub fn new(
         front: &str,
         back: &str,
-        trouble: Trouble,
+        impairment: Impairment,
         served: Option<Served>,
         stop: UnixStream,
     ) -> io::Result<Self> {
         Ok(Self {
             front: front.to_owned(),
             back: back.to_owned(),
-            trouble,
+            impairment,
             served,
             socket: UnixDatagram::bind_addr(&address(&format!("{front}:ctl"))?)?,
             stop,
@@ -155,8 +156,8 @@ impl Control {
         front.connect_addr(&address(&format!("{}:in{pid}", self.front))?)?;
         let (alive, stop) = UnixStream::pair()?;
         let responder = self.served.as_ref().map(Responder::new);
-        let (number, trouble) = (self.count, self.trouble);
-        let relay = Relay { front, back, stop, number, trouble, responder };
+        let (number, impairment) = (self.count, self.impairment);
+        let relay = Relay { front, back, stop, number, impairment, responder };
         self.count += 1;
         client.alive = Some(alive);
         client.thread = Some(

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use libc::{POLLIN, POLLOUT};
 
-use super::Trouble;
 use super::batch::{self, Packet, PacketBuffers};
+use super::impairment::Impairment;
 use super::simulation::Responder;
 
 /// Both directions of one client. Its thread ends at the other end of `stop`, or when a peer is gone.
@@ -23,7 +23,7 @@ pub struct Relay {
     /// The number of clients before this one.
     pub number: u64,
     /// Delay and loss.
-    pub trouble: Trouble,
+    pub impairment: Impairment,
     /// What responds in the place of ibsim.
     pub responder: Option<Responder>,
 }
@@ -58,7 +58,7 @@ impl Relay {
             }
             if front != 0 {
                 inbox.receive(&self.front, |request| {
-                    if dice.roll() >= self.trouble.loss_permille {
+                    if dice.roll() >= self.impairment.loss_permille {
                         requests.push_back(*request);
                     }
                 })?;
@@ -70,7 +70,7 @@ impl Relay {
             }
             send_all(&self.back, &mut requests, |packet| Some(packet))?;
             if back != 0 {
-                let due = Instant::now() + self.trouble.delay;
+                let due = Instant::now() + self.impairment.delay;
                 inbox.receive(&self.back, |reply| replies.push_back((due, *reply)))?;
             }
             let now = Instant::now();
