@@ -103,10 +103,10 @@ pub fn request_class(telemetry_path: &str, path: &str) -> RequestClass {
 async fn not_found(uri: Uri) -> Response {
     let path = uri.path();
     if path.starts_with("/api/") {
-        let problem = format!("not found: {path}; see {} for the API", OPENAPI);
+        let problem = format!("not found: {path}; see {OPENAPI} for the API");
         return error_response(StatusCode::NOT_FOUND, &problem);
     }
-    let text = format!("No page at {path}. API: {}", OPENAPI);
+    let text = format!("No page at {path}. API: {OPENAPI}");
     Problem(StatusCode::NOT_FOUND, "Page not found", text).into_response()
 }
 

@@ -39,7 +39,7 @@ pub(super) fn make_unique<'a>(nodes: &mut [Node], before: impl Fn(Guid) -> Optio
         name: &node.name,
         is_present: node.present(),
     });
-    let shared: Vec<NamedNode<'_>> = named.collect();
-    let names = unique_names(&shared, before);
-    nodes.iter_mut().zip(names).for_each(|(node, name)| node.name = name);
+    let before_numbering: Vec<NamedNode<'_>> = named.collect();
+    let unique = unique_names(&before_numbering, before);
+    nodes.iter_mut().zip(unique).for_each(|(node, name)| node.name = name);
 }

@@ -97,7 +97,7 @@ mod tests {
         let stat = std::fs::read_to_string("/proc/stat").unwrap();
         let booted = |line: &str| line.starts_with("btime ");
         let lines = stat.lines().map(|line| if booted(line) { "btime 1000000000" } else { line });
-        let stat: String = lines.map(|line| format!("{line}\n")).collect();
+        let stat = lines.collect::<Vec<_>>().join("\n");
         std::fs::write(procfs.path().join("stat"), stat).unwrap();
         let real = Numbers::read(&Process::new(Path::new("/proc"))).unwrap();
         let after = |numbers: Numbers, boot: u64| numbers.start_seconds.unwrap() - boot as f64;
