@@ -116,8 +116,8 @@ pub fn link_downs(count: u32, down: Downtime) -> String {
     let text = format!("went down {}", times(count));
     match count {
         _ if down.most.is_zero() => text,
-        1 => format!("{text} for {}", down),
-        _ => format!("{text}, {} in total", down),
+        1 => format!("{text} for {down}"),
+        _ => format!("{text}, {down} in total"),
     }
 }
 
