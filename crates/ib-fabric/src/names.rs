@@ -34,12 +34,11 @@ impl Naming {
 
 /// Appends digits to the names that nodes share; `before` returns a node's previous name.
 pub(super) fn make_unique<'a>(nodes: &mut [Node], before: impl Fn(Guid) -> Option<&'a str>) {
-    let named = nodes.iter().map(|node| NamedNode {
+    let shared = nodes.iter().map(|node| NamedNode {
         guid: node.identity.guid,
         name: &node.name,
         is_present: node.present(),
     });
-    let before_numbering: Vec<NamedNode<'_>> = named.collect();
-    let unique = unique_names(&before_numbering, before);
+    let unique = unique_names(&shared.collect::<Vec<_>>(), before);
     nodes.iter_mut().zip(unique).for_each(|(node, name)| node.name = name);
 }
