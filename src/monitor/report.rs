@@ -103,11 +103,10 @@ pub(super) fn log_m_key_suspicion(
 /// Logs that another subnet manager is the master.
 pub(super) fn log_new_master(new: NewMaster, fabric: &Fabric) {
     let node = &fabric.node_of(new.port).name;
-    match new.before {
-        Some(PortKey { guid: before, number: port }) => {
-            tracing::info!(node, %before, port, "master SM changed");
-        }
-        None => tracing::info!(node, "master SM found"),
+    if let Some(PortKey { guid: before, number: port }) = new.before {
+        tracing::info!(node, %before, port, "master SM changed");
+    } else {
+        tracing::info!(node, "master SM found");
     }
 }
 
