@@ -169,7 +169,11 @@ impl NodeHardware {
                 self.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
             }
             RegisterQuery::PowerSupplies => self.power_supplies = None,
-            _ => {}
+            RegisterQuery::PhysicalStatistics(_)
+            | RegisterQuery::FecHistogram(_)
+            | RegisterQuery::Troubleshooting(_)
+            | RegisterQuery::Module(_)
+            | RegisterQuery::LinkDown(_) => {}
         }
     }
 }
@@ -203,7 +207,12 @@ impl PortHardware {
             RegisterQuery::FecHistogram(_) => self.fec_histogram = None,
             RegisterQuery::LinkDown(_) => self.link_down = None,
             RegisterQuery::Troubleshooting(_) => self.trouble = None,
-            _ => {}
+            RegisterQuery::Temperature(_)
+            | RegisterQuery::Temperatures { .. }
+            | RegisterQuery::Fans
+            | RegisterQuery::FanSpeed(_)
+            | RegisterQuery::FanLimits
+            | RegisterQuery::PowerSupplies => {}
         }
     }
 

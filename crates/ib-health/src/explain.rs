@@ -359,7 +359,7 @@ impl<'a> Evidence<'a> {
                     RootCause::Unknown => "cause unknown".to_owned(),
                 },
                 Role::Victim { of } if victims => format!("{} is congested", self.name(of)),
-                _ => return None,
+                Role::Root(_) | Role::Victim { .. } => return None,
             };
             Some(format!("{waits}: {cause}{}", self.discards(port)))
         })

@@ -175,7 +175,7 @@ pub(super) fn has_reed_solomon(fabric: &Fabric, port: PortIndex, mode: FecMode) 
     match mode {
         FecMode::Known(Fec::None | Fec::FireCode) => false,
         FecMode::Known(fec) if fec.is_reed_solomon() => true,
-        _ => {
+        FecMode::Known(_) | FecMode::Unknown | FecMode::Unsupported => {
             let speed = fabric.port(port).status.and_then(|status| status.speed);
             speed.is_some_and(|speed| speed >= Speed::Hdr)
         }

@@ -109,6 +109,6 @@ fn forget(hardware: &mut Hardware, Item { guid, what, .. }: Item, scope: Scope) 
     match (what, scope) {
         (Some(query), Scope::Port(_, port)) => hardware.forget(guid, query, Some(port)),
         (Some(query), Scope::Kind(_)) => hardware.forget(guid, query, None),
-        _ => hardware.retain(|node| *node != guid),
+        (None, _) | (Some(_), Scope::Device) => hardware.retain(|node| *node != guid),
     }
 }
