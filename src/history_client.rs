@@ -18,7 +18,7 @@ use ib_mad::{Guid, PortKey, PortNumber};
 use serde::de::DeserializeOwned;
 
 use crate::remote::{self, Access, Remote, one_line};
-use fabric_api::model::{Hit, Search};
+use fabric_api::model::{Hit, HitKind, Search};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(150);
@@ -147,10 +147,10 @@ pub(crate) type Place = (Guid, Option<PortNumber>);
 /// The node or port that a search found.
 pub(crate) fn place_of(hit: &Hit) -> Option<Place> {
     let guid = hit.id.parse().ok()?;
-    match &*hit.kind {
-        "node" => Some((guid, None)),
-        "port" => Some((guid, Some(Reference::new(&hit.name).ports.first()?.number))),
-        _ => None,
+    match hit.hit_kind()? {
+        HitKind::Node => Some((guid, None)),
+        HitKind::Port => Some((guid, Some(Reference::new(&hit.name).ports.first()?.number))),
+        HitKind::Link | HitKind::Device => None,
     }
 }
 

@@ -315,7 +315,7 @@ fn places_of(reference: &Reference, found: &Search, fabric: Option<&str>) -> Vec
     let hits = found.hits.iter().filter(|hit| fabric.is_none_or(|fabric| fabric == hit.fabric));
     // A name that several nodes share begins the names of all of them.
     let is_meant =
-        |hit: &Hit, (guid, _): Place| hit.quality == "exact" || reference.is_node(&hit.name, guid);
+        |hit: &Hit, (guid, _): Place| hit.is_exact() || reference.is_node(&hit.name, guid);
     hits.filter_map(|hit| place_of(hit).filter(|place| is_meant(hit, *place))).collect()
 }
 

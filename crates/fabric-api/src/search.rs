@@ -14,7 +14,7 @@ use ib_mad::{Guid, PortKey, register};
 
 use crate::condition::DownNodes;
 use crate::link_row::LinkRow;
-use crate::model::{CUT_OFF, DOWN, Hit, LEARNING, Label, Search, Verdicts};
+use crate::model::{CUT_OFF, DOWN, Hit, HitKind, LEARNING, Label, Quality, Search, Verdicts};
 use crate::view::FabricView;
 use crate::{address, overview};
 
@@ -26,34 +26,22 @@ pub const SERIAL: &str = "serial_number";
 /// See [`SERIAL`].
 pub const PART: &str = "part_number";
 
-display_text::labeled_enum! {
-    /// How well a name matches, the best first.
-    #[derive(PartialOrd, Ord)]
-    pub enum Match {
-        Exact, "exact", "The name is the text.";
-        Prefix, "prefix", "The name begins with the text.";
-        Substring, "substring", "The name contains the text.";
-    }
-}
-
-impl Match {
-    /// How a name matches the text; both must be in lower case.
-    fn find(name: &str, text: &str) -> Option<Match> {
-        match name.find(text)? {
-            0 if name.len() == text.len() => Some(Match::Exact),
-            0 => Some(Match::Prefix),
-            _ => Some(Match::Substring),
-        }
+/// How a name matches the text; both must be in lower case.
+fn quality_of(name: &str, text: &str) -> Option<Quality> {
+    match name.find(text)? {
+        0 if name.len() == text.len() => Some(Quality::Exact),
+        0 => Some(Quality::Prefix),
+        _ => Some(Quality::Substring),
     }
 }
 
 /// A match in a fabric and its place in the order: the better match first, then by name, fabric, GUID and port.
-type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, PortKey), Found<'a>);
+type FabricHit<'a> = ((Quality, Vec<NaturalPart<'a>>, &'a str, PortKey), Found<'a>);
 
 /// A match before its model is built: only the best ones get one.
 struct Found<'a> {
     view: FabricView<'a>,
-    quality: Match,
+    quality: Quality,
     matched: &'static str,
     node: NodeIndex,
     port: Option<PortIndex>,
@@ -80,7 +68,7 @@ pub fn search(state: &SharedState, text: &str) -> Search {
         let state = states.of(found.node, found.port);
         (place.0, Hit { state, ..found.hit() })
     });
-    let mut hits: Vec<(Match, Hit)> = in_fabrics.collect();
+    let mut hits: Vec<(Quality, Hit)> = in_fabrics.collect();
     hits.extend(devices);
     // A stable sort: the hits of fabrics come first among equals.
     hits.sort_by_key(|(quality, _)| *quality);
@@ -139,7 +127,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
         && let Some((a, b)) = fabric.find(a).zip(fabric.find(b))
         && fabric.port(a).peer.is_some_and(|peer| peer.port == b)
     {
-        add(Match::Exact, "link", fabric.port(a).node, Some(a));
+        add(Quality::Exact, "link", fabric.port(a).node, Some(a));
     }
     for (quality, matched, port) in cables(view, &terms.text) {
         add(quality, matched, fabric.port(port).node, Some(port));
@@ -154,20 +142,20 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
             if (port.is_at(&node.name, guid, port.number) || of_host())
                 && let Some(port) = fabric.find(PortKey::new(guid, port.number))
             {
-                add(Match::Exact, "port", index, Some(port));
+                add(Quality::Exact, "port", index, Some(port));
             }
         }
-        let mut best = Match::find(&name, &text).map(|quality| (quality, "name"));
+        let mut best = quality_of(&name, &text).map(|quality| (quality, "name"));
         // The host is a part of the name: only all of it is a better match.
-        if host.as_ref() == Some(&text) && best != Some((Match::Exact, "name")) {
-            best = Some((Match::Exact, "host"));
+        if host.as_ref() == Some(&text) && best != Some((Quality::Exact, "name")) {
+            best = Some((Quality::Exact, "host"));
         }
         if terms.guid == Some(guid) {
-            best = Some((Match::Exact, "guid"));
+            best = Some((Quality::Exact, "guid"));
         } else if best.is_none() && is_prefix_of(guid, &text) {
-            best = Some((Match::Prefix, "guid"));
+            best = Some((Quality::Prefix, "guid"));
         }
-        let exact = best.is_some_and(|(quality, _)| quality == Match::Exact);
+        let exact = best.is_some_and(|(quality, _)| quality == Quality::Exact);
         let mut of_ports = None;
         for port in fabric.ports_of(index).filter(|_| !exact) {
             let (port_guid, status) = (fabric.port(port).guid, fabric.port(port).status);
@@ -183,7 +171,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
             (Some((port, matched)), _) => {
                 // Port 0 of a switch represents the switch.
                 let port = Some(port).filter(|port| fabric.port(*port).number > 0);
-                add(Match::Exact, matched, index, port);
+                add(Quality::Exact, matched, index, port);
             }
             (None, Some((quality, matched))) => add(quality, matched, index, None),
             (None, None) => {}
@@ -196,16 +184,16 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
 fn cables<'a>(
     view: FabricView<'a>,
     text: &'a str,
-) -> impl Iterator<Item = (Match, &'static str, PortIndex)> + 'a {
+) -> impl Iterator<Item = (Quality, &'static str, PortIndex)> + 'a {
     let fabric = &view.snapshot.fabric;
     let find = move |port: PortIndex| {
         let module = view.hardware(port).and_then(PortHardware::plugged)?;
         let matches = |field: &[u8]| {
             let number = register::text(field);
             begins_with(&number, text).then_some(if number.len() == text.len() {
-                Match::Exact
+                Quality::Exact
             } else {
-                Match::Prefix
+                Quality::Prefix
             })
         };
         let serial = matches(&module.serial_number).map(|quality| (quality, SERIAL));
@@ -234,7 +222,7 @@ impl Found<'_> {
         let guid = of_node.identity.guid;
         let port_label = |port| snapshot.fabric.port_label(port);
         let (kind, label, id, page) = match port {
-            None => ("node", of_node.name.clone(), guid.to_string(), address::node(name, guid)),
+            None => (HitKind::Node, of_node.name.clone(), guid.to_string(), address::node(name, guid)),
             Some(port)
                 if matched == "link"
                     || [SERIAL, PART].contains(&matched) && fabric.link_id(port).is_some() =>
@@ -242,18 +230,18 @@ impl Found<'_> {
                 let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
                 let link = LinkId::between(fabric.port_key(port), fabric.port_key(peer));
                 let label = format!("{} – {}", port_label(port), port_label(peer));
-                ("link", label, link.to_string(), address::link(name, link))
+                (HitKind::Link, label, link.to_string(), address::link(name, link))
             }
             Some(port) => {
                 let page = match fabric.link_id(port) {
                     Some(link) => address::link(name, link),
                     None => address::port_of_node(name, guid, fabric.port(port).number),
                 };
-                ("port", port_label(port), guid.to_string(), page)
+                (HitKind::Port, port_label(port), guid.to_string(), page)
             }
         };
         Hit {
-            kind: kind.into(),
+            kind: kind.label().into(),
             fabric: name.to_owned(),
             name: label,
             id,
@@ -267,21 +255,21 @@ impl Found<'_> {
 
 /// The devices of this host, also missing ones, that match by their own name, by that of a network interface, or by
 /// their GUID. The GUID of a device that is present in a fabric finds its node there.
-fn devices(state: &SharedState, terms: &Reference) -> Vec<(Match, Hit)> {
+fn devices(state: &SharedState, terms: &Reference) -> Vec<(Quality, Hit)> {
     let text = terms.text.to_lowercase();
     let hit = |name: &str, guid: Option<Guid>, interfaces: &[&str], is_missing| {
         let names = std::iter::once(name).chain(interfaces.iter().copied());
-        let by_name = names.filter_map(|name| Match::find(&name.to_lowercase(), &text)).min();
+        let by_name = names.filter_map(|name| quality_of(&name.to_lowercase(), &text)).min();
         let fabric = overview::node_in(&state.fabrics, guid);
         let own = guid.filter(|guid| guid.0 != 0 && (is_missing || fabric.is_none()));
         let by_guid = own.and_then(|guid| match guid {
-            guid if terms.guid == Some(guid) => Some(Match::Exact),
-            guid => is_prefix_of(guid, &text).then_some(Match::Prefix),
+            guid if terms.guid == Some(guid) => Some(Quality::Exact),
+            guid => is_prefix_of(guid, &text).then_some(Quality::Prefix),
         });
         let by_name = by_name.map(|quality| (quality, "name"));
         let (quality, matched) = by_name.into_iter().chain(by_guid.map(|it| (it, "guid"))).min()?;
         let hit = Hit {
-            kind: "device".into(),
+            kind: HitKind::Device.label().into(),
             fabric: fabric.unwrap_or_default(),
             name: name.to_owned(),
             id: overview::guid_text(guid),
@@ -487,7 +475,7 @@ mod tests {
         let result = search(&state(), "host");
         let names: Vec<&str> = result.hits.iter().map(|hit| &*hit.name).collect();
         assert_eq!((result.found, names), (2, vec!["host-a", "host-b"]));
-        assert_eq!(Match::find("host-1", "host-1"), Some(Match::Exact));
-        assert!(Match::Exact < Match::Prefix && Match::Prefix < Match::Substring);
+        assert_eq!(quality_of("host-1", "host-1"), Some(Quality::Exact));
+        assert!(Quality::Exact < Quality::Prefix && Quality::Prefix < Quality::Substring);
     }
 }

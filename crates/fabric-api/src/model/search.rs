@@ -36,3 +36,35 @@ models! {
         pub page: String,
     }
 }
+
+display_text::labeled_enum! {
+    /// What a search found.
+    pub enum HitKind {
+        Node, "node", "A node of a fabric.";
+        Port, "port", "A port without a link.";
+        Link, "link", "A link, by one of its ports.";
+        Device, "device", "A device of this host.";
+    }
+}
+
+display_text::labeled_enum! {
+    /// How well a name matches, the best first.
+    #[derive(PartialOrd, Ord)]
+    pub enum Quality {
+        Exact, "exact", "The name is the text.";
+        Prefix, "prefix", "The name begins with the text.";
+        Substring, "substring", "The name contains the text.";
+    }
+}
+
+impl Hit {
+    /// What it is; `None` for a kind that this version does not have, from a newer exporter.
+    pub fn hit_kind(&self) -> Option<HitKind> {
+        HitKind::from_label(&self.kind)
+    }
+
+    /// Whether its name is the text of the search.
+    pub fn is_exact(&self) -> bool {
+        Quality::from_label(&self.quality) == Some(Quality::Exact)
+    }
+}
