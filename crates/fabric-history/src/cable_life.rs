@@ -94,6 +94,15 @@ pub(crate) struct Place {
     pub port: PortKey,
 }
 
+/// A port that has a cable or module, or had it until a time.
+#[derive(Clone, Debug)]
+pub(crate) struct LastPlace {
+    pub serial: String,
+    pub place: Place,
+    /// `None` if the port still has it.
+    pub until: Option<SystemTime>,
+}
+
 /// An event `cable_changed`.
 #[derive(Clone, Debug)]
 pub(crate) struct CableChange {
@@ -187,12 +196,12 @@ pub(crate) struct Stay {
     pub left: Option<SystemTime>,
 }
 
-/// The stays of a cable, the earliest first: from the changes of all cables in the order of time, and from where it was
-/// seen until when; `None` for the ports that still have it. `find` finds a port by its name.
+/// The stays of a cable, the earliest first: from the changes of all cables in the order of time, and from where cables
+/// were seen last. `find` finds a port by its name.
 pub(crate) fn stays(
     serial: &str,
     changes: &[CableChange],
-    seen: &[(Place, Option<SystemTime>)],
+    last_places: &[LastPlace],
     find: impl Fn(&str, &str) -> Option<PortKey>,
 ) -> Vec<Stay> {
     let mut stays = Stays::default();
@@ -211,8 +220,8 @@ pub(crate) fn stays(
             stays.leave(change.place.clone(), at, None);
         }
     }
-    for (place, until) in seen {
-        stays.settle(place, *until);
+    for last in last_places.iter().filter(|last| last.serial == serial) {
+        stays.settle(&last.place, last.until);
     }
     let mut stays = stays.0;
     for stay in &mut stays {
@@ -299,7 +308,13 @@ mod tests {
         let find = |_: &str, name: &str| name.strip_prefix("leaf-")?.parse().ok();
         let find = |fabric: &str, name: &str| Some(PortKey::new(Guid(find(fabric, name)?), 1));
         let second = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-        let stays = stays(serial, changes, seen, find).into_iter();
+        let last = |(place, until): &(Place, _)| LastPlace {
+            serial: serial.to_owned(),
+            place: place.clone(),
+            until: *until,
+        };
+        let last_places: Vec<_> = seen.iter().map(last).collect();
+        let stays = stays(serial, changes, &last_places, find).into_iter();
         let told = |it: Stay| (it.place.port.guid.0, it.since.map(second), it.until.map(second));
         stays.map(told).collect()
     }

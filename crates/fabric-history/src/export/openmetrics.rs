@@ -11,7 +11,7 @@ use crate::export::{ExportError, ExportFilter};
 use crate::file::reader::Reader;
 use crate::file::record_kind::part_of;
 use crate::file::sql::CablePresence;
-use crate::file::timeline::Timeline;
+use crate::file::timeline::{PortOfNode, Timeline};
 use crate::file::totals::{
     CounterGrowth, SegmentRange, SweepTimes, TotalsTable, sweep_range, totals_at,
 };
@@ -187,7 +187,7 @@ impl ExportedFabric<'_> {
             let growth = CounterGrowth::read(&self.range, counter, ports, &self.sweeps)
                 .map_err(self.reader.failed())?;
             for (port, end) in known {
-                let Some((node, _)) = self.timeline.ports.get(port) else { continue };
+                let Some(PortOfNode { node, .. }) = self.timeline.ports.get(port) else { continue };
                 let Some(of) = self.timeline.end(port) else { continue };
                 let totals = growth.totals(port, end);
                 let samples = self.sweeps.iter().zip(&self.times).zip(totals);
@@ -208,7 +208,7 @@ impl ExportedFabric<'_> {
     fn port_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for &port in &self.ports {
-            let Some((node_id, _)) = timeline.ports.get(port) else { continue };
+            let Some(PortOfNode { node: node_id, .. }) = timeline.ports.get(port) else { continue };
             let (Some(node), Some(end)) = (timeline.nodes.get(*node_id), timeline.end(port)) else {
                 continue;
             };

@@ -4,7 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::Result;
 
-use crate::cable_life::{self, CableChange, CableLife, CableMatches, CablePlace, Place, Stay};
+use crate::cable_life::{
+    self, CableChange, CableLife, CableMatches, CablePlace, LastPlace, Place, Stay,
+};
 use crate::event::{EventKind, losses_of, verdict_of};
 use crate::file::readings::{self, Readings};
 use crate::file::sql::{Order, PortRow};
@@ -24,29 +26,33 @@ const MAX_PLACES: usize = 50;
 /// own, unless it was seen elsewhere, or another cable was there.
 const UNREPORTED: Duration = Duration::from_secs(24 * 3600);
 
-/// A row of the table of modules: fabric, GUID, port, serial number, and the second until which it was there.
-type ModuleRow = (String, i64, u8, String, Option<i64>);
-
 /// The cables with this serial number, or whose serial number begins with this.
 pub(super) fn find(readings: Readings<'_>, called: &str) -> Result<CableMatches> {
     let sql = readings.sql;
-    let rows = sql.modules(called)?;
+    let last_places: Vec<LastPlace> = sql
+        .modules(called)?
+        .into_iter()
+        .map(|(fabric, guid, port, serial, until)| {
+            let port = PortKey::new(Guid(guid.cast_unsigned()), port);
+            let until = until.map(|seconds| time_of(seconds.saturating_mul(1_000_000)));
+            LastPlace { serial, place: Place { fabric, port }, until }
+        })
+        .collect();
     let mut changes: Vec<CableChange> = Vec::new();
     let kinds = vec![EventKind::CableChanged];
     let filter = EventFilter { kinds, ..EventFilter::all(always()) };
     sql.events(&filter, Order::EarliestFirst(None), &mut |_, event| {
         let change = CableChange::read(event);
-        let begins =
-            |it: &CableChange| it.serials().any(|serial| cable_life::begins_with(serial, called));
-        changes.extend(change.filter(begins));
+        let begins = |serial: &str| cable_life::begins_with(serial, called);
+        changes.extend(change.filter(|change| change.serials().any(begins)));
         true
     })?;
-    let in_rows = rows.iter().map(|(_, _, _, serial, _)| serial.as_str());
-    let in_changes = changes.iter().flat_map(CableChange::serials);
-    let mut serials = cable_life::matching(called, in_rows.chain(in_changes));
+    let of_places = last_places.iter().map(|last| &*last.serial);
+    let of_changes = changes.iter().flat_map(CableChange::serials);
+    let mut serials = cable_life::matching(called, of_places.chain(of_changes));
     let found = serials.len();
     let life = match &*serials {
-        [serial] => Some(life(readings, serial, &rows, changes)?),
+        [serial] => Some(life(readings, serial, &last_places, changes)?),
         _ => None,
     };
     serials.truncate(MAX_SERIALS);
@@ -60,27 +66,23 @@ fn always() -> Window {
 fn life(
     readings: Readings<'_>,
     serial: &str,
-    rows: &[ModuleRow],
+    last_places: &[LastPlace],
     mut changes: Vec<CableChange>,
 ) -> Result<CableLife> {
     let sql = readings.sql;
-    changes.retain(|it| it.serials().any(|of| of == serial));
-    let of_it = rows.iter().filter(|(_, _, _, of, _)| of == serial);
-    let seen = of_it.map(|(fabric, guid, port, _, until)| {
-        let until = until.map(|seconds| time_of(seconds.saturating_mul(1_000_000)));
-        let port = PortKey::new(Guid(guid.cast_unsigned()), *port);
-        (Place { fabric: fabric.clone(), port }, until)
-    });
-    let seen: Vec<(Place, _)> = seen.collect();
+    changes.retain(|change| change.serials().any(|of| of == serial));
     let find = |fabric: &str, name: &str| {
         let ports = readings.sql.ports_referred_to(name).ok()?.into_iter();
         ports.map(|(_, port)| port).find(|port| port.fabric == fabric).map(|port| port.end())
     };
-    let mut stays = cable_life::stays(serial, &changes, &seen, find);
+    let mut stays = cable_life::stays(serial, &changes, last_places, find);
     stays.drain(..stays.len().saturating_sub(MAX_PLACES));
     let mut life = CableLife {
         serial: serial.to_owned(),
-        part: changes.iter().rev().find(|it| it.serial == serial).and_then(|it| it.part.clone()),
+        part: changes
+            .iter()
+            .rfind(|change| change.serial == serial)
+            .and_then(|change| change.part.clone()),
         ..CableLife::default()
     };
     let [first, last] = [sql.first_began()?, sql.last_ended()?];

@@ -61,7 +61,7 @@ pub(crate) fn link_errors(
         let Some(rate) = states.iter().find_map(|(_, state)| state.runs()) else { continue };
         let mut since = first.max(cable.since);
         for (port, (state_since, _)) in cable.ends.into_iter().zip(states) {
-            let node = timeline.ports.get(port).map(|(node, _)| node);
+            let node = timeline.ports.get(port).map(|port| &port.node);
             let reset = node.and_then(|node| resets_of_nodes.get(node)).copied();
             let counted = ports.get(&port).and_then(|port| port.since);
             since = since.max(state_since).max(reset.max(counted).unwrap_or(first));

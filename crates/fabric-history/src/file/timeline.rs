@@ -29,12 +29,18 @@ pub struct NodeTimeline {
     present: Vec<(i64, i64)>,
 }
 
+/// The id of a port's node, and the port's number.
+#[derive(Clone, Copy, Debug)]
+pub struct PortOfNode {
+    pub node: u32,
+    pub number: PortNumber,
+}
+
 /// How a fabric was in some sweeps.
 #[derive(Debug, Default)]
 pub struct Timeline {
     pub nodes: IdMap<NodeTimeline>,
-    /// The ids of its ports' nodes, and their numbers on them, by id.
-    pub ports: IdMap<(u32, PortNumber)>,
+    pub ports: IdMap<PortOfNode>,
     /// Its cables, the earliest first; with those of other fabrics.
     pub cables: Vec<CablePresence>,
     cables_of: IdMap<Vec<CablePresence>>,
@@ -93,7 +99,8 @@ impl Timeline {
             }
         }
         let ports = sql.port_ids(fabric)?.into_iter();
-        timeline.ports = ports.map(|(port, node, number)| (port, (node, number))).collect();
+        timeline.ports =
+            ports.map(|(port, node, number)| (port, PortOfNode { node, number })).collect();
         timeline.cables = sql.cable_presences((first, last))?;
         for cable in &timeline.cables {
             let [low, high] = cable.ends;
@@ -107,11 +114,11 @@ impl Timeline {
 
     /// The GUID of a port's node, and the port's number.
     pub fn end(&self, port: u32) -> Option<PortKey> {
-        Some(PortKey::new(self.node_of(port)?.guid, self.ports.get(port)?.1))
+        Some(PortKey::new(self.node_of(port)?.guid, self.ports.get(port)?.number))
     }
 
     pub fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
-        self.nodes.get(self.ports.get(port)?.0)
+        self.nodes.get(self.ports.get(port)?.node)
     }
 
     /// Whether a node responded in a sweep; `None` if it was not present.

@@ -160,11 +160,19 @@ fn digest_traffic(
     Ok((first.map(|first| first.began), parts))
 }
 
+#[derive(Clone, Copy, Default)]
+struct SummedPort {
+    /// One bit per counter that has a sum.
+    counters: u64,
+    /// When the port was last read.
+    after: u32,
+}
+
 /// Sums by port and counter: of 60,000 ports with eleven counters each they take 6 MB.
 #[derive(Default)]
 struct TrafficSums {
-    /// By port id: one bit per counter that has a sum, and when the port was last read.
-    ports: Vec<(u64, u32)>,
+    /// By port id.
+    ports: Vec<SummedPort>,
     /// By counter id, and then by port id.
     columns: BTreeMap<u8, Vec<u64>>,
 }
@@ -173,7 +181,7 @@ impl TrafficSums {
     fn add(&mut self, entry: &Entry, frame: &Frame) {
         let index = entry.port as usize;
         let port = slot(&mut self.ports, index);
-        *port = (port.0 | entry.counters, entry.after);
+        *port = SummedPort { counters: port.counters | entry.counters, after: entry.after };
         for (counter, by) in frame.values(entry) {
             let sum = slot(self.columns.entry(counter).or_default(), index);
             *sum = sum.saturating_add(by);
@@ -182,7 +190,7 @@ impl TrafficSums {
 
     fn get(&self, port: u32) -> (u32, impl Iterator<Item = (u8, u64)>) {
         let index = port as usize;
-        let (counters, after) = self.ports.get(index).copied().unwrap_or_default();
+        let SummedPort { counters, after } = self.ports.get(index).copied().unwrap_or_default();
         let columns = self.columns.iter();
         let columns = columns.filter(move |(counter, _)| counters >> **counter & 1 == 1);
         let values = columns.filter_map(move |(counter, sums)| Some((*counter, *sums.get(index)?)));

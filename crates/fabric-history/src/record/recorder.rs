@@ -403,7 +403,7 @@ impl Recorder {
         let is_over = self.is_over();
         match Store::check(&self.settings.file, &mut self.header, is_over.clone()) {
             Ok(Some(error)) => self.report(&error),
-            _ if is_over() => tracing::info!(%file, "history check cancelled: recording ends"),
+            _ if is_over() => tracing::info!(%file, "history check canceled: recording ends"),
             Ok(None) => tracing::info!(%file, "history check found no damage"),
             Err(error) => self.handle_error(&error),
         }

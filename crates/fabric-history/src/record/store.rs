@@ -117,15 +117,15 @@ impl Store {
     }
 
     /// Lets SQLite check a file that is not open, unless another exporter has it. A file with a fault is set
-    /// aside, and the fault returned. An error if `is_cancelled` becomes true before the check ends.
+    /// aside, and the fault returned. An error if `is_canceled` becomes true before the check ends.
     pub(super) fn check(
         path: &Path,
         header: &mut Header,
-        is_cancelled: impl Fn() -> bool + Send + 'static,
+        is_canceled: impl Fn() -> bool + Send + 'static,
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         let _file = FileLock::new(path, &header.file(path)?)?;
-        let Some(what) = integrity::fault(path, is_cancelled)? else { return Ok(None) };
+        let Some(what) = integrity::fault(path, is_canceled)? else { return Ok(None) };
         let error = HistoryError::Damaged(path.into(), what);
         set_aside(path, &error)?;
         Ok(Some(error))
