@@ -3,11 +3,8 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{CommandFactory, Parser};
-use fabric_exporter::cli::{
-    Cli, Verb, check, completions, demo, doctor, history, leftovers, links, man, nodes, ports,
-    serve, terminal, top,
-};
+use clap::Parser;
+use fabric_exporter::cli::{Cli, leftovers};
 use fabric_exporter::sandbox::opener;
 use fabric_exporter::{log, resolver};
 
@@ -25,31 +22,8 @@ fn main() -> ExitCode {
     }
     ignore_file_size_signal();
     resolver::use_hosts_file_and_dns();
-    let Cli { color, verb } = Cli::parse();
-    let color = color.unwrap_or_default();
-    // These end by themselves. No thread may be started before the sandbox of the first two.
-    if !matches!(verb, Verb::Serve(_) | Verb::Demo(_) | Verb::Top(_)) {
-        terminal::hang_up_when_gone();
-    }
-    let result = match verb {
-        Verb::Serve(args) => serve::run(args),
-        Verb::Links(args) => links::run(&args, color),
-        Verb::Nodes(args) => nodes::run(&args, color),
-        Verb::Ports(args) => ports::run(&args, color),
-        Verb::History(args) => history::run(args, color),
-        Verb::Check(args) => check::run(&args, color),
-        Verb::Top(args) => top::run(args, color),
-        Verb::Completions(args) => completions::run(&args, &Cli::command()),
-        Verb::Man(args) => man::run(&args, &Cli::command()),
-        Verb::Demo(args) => demo::run(args),
-        Verb::Doctor(args) => match doctor::run(args, color) {
-            // Its report is complete; there is no further message.
-            Ok(exit_code) => return ExitCode::from(exit_code),
-            Err(fatal) => Err(fatal),
-        },
-    };
-    let (error, exit_code) = match result {
-        Ok(()) => (String::new(), ExitCode::SUCCESS),
+    let (error, exit_code) = match Cli::parse().run() {
+        Ok(exit_code) => (String::new(), exit_code),
         Err(fatal) => {
             let lines = fatal.message.lines().map(|line| format!("fabric-exporter: {line}\n"));
             (lines.collect(), ExitCode::from(fatal.exit as u8))

@@ -52,23 +52,13 @@ impl Published {
         }
     }
 
-    /// Why the exporter is not ready: a fabric was not swept yet, or the host not read, its devices cannot be listed, or
-    /// sweeps or reads stand still.
+    /// Why the exporter is not ready, see [`Progress::unready`].
     pub fn unready(&self) -> Option<String> {
         self.unready_at(Instant::now())
     }
 
     fn unready_at(&self, now: Instant) -> Option<String> {
-        let state = &self.live.state;
-        let host = state.host.as_ref();
-        if state.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
-            return Some("the first sweep has not completed".to_owned());
-        }
-        if host.is_some_and(|host| host.reads == 0) {
-            return Some("the devices of this host have not been read".to_owned());
-        }
-        let problem = host.and_then(|host| host.problem().map(str::to_owned));
-        problem.or_else(|| self.progress.standstill(state, now))
+        self.progress.unready(&self.live.state, now)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether sweeps and reads of the host go on. Measured by the monotonic clock: neither a clock that is set nor a simulated
+//! When the exporter is ready: `/-/ready`. Whether sweeps and reads of the host go on is measured by the monotonic clock: neither a clock that is set nor a simulated
 //! one changes it.
 
 use std::time::{Duration, Instant};
@@ -33,8 +33,22 @@ impl Progress {
         Progress { sweeps, reads: same.map_or(now, |(progress, _)| progress.reads) }
     }
 
+    /// Why the exporter is not ready: a fabric was not swept yet, or the host not read, its devices cannot be listed, or
+    /// sweeps or reads stand still.
+    pub fn unready(&self, state: &SharedState, now: Instant) -> Option<String> {
+        let host = state.host.as_ref();
+        if state.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
+            return Some("the first sweep has not completed".to_owned());
+        }
+        if host.is_some_and(|host| host.reads == 0) {
+            return Some("the devices of this host have not been read".to_owned());
+        }
+        let problem = host.and_then(|host| host.problem().map(str::to_owned));
+        problem.or_else(|| self.standstill(state, now))
+    }
+
     /// What stands still: since when, and what to look at.
-    pub fn standstill(&self, state: &SharedState, now: Instant) -> Option<String> {
+    fn standstill(&self, state: &SharedState, now: Instant) -> Option<String> {
         const ADVICE: &str = "look for a missing or hung device in the log; the runbook is that of the alert \
                               FabricExporterStale";
         let age = |at: &Instant| now.saturating_duration_since(*at);

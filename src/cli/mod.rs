@@ -25,7 +25,11 @@ mod table;
 pub mod terminal;
 pub mod top;
 
-use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::exit::Fatal;
 
 pub use terminal::ColorChoice;
 
@@ -60,6 +64,32 @@ pub struct Cli {
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+impl Cli {
+    /// Runs the verb. Returns the exit code, which is not 0 if the report of `doctor` says so.
+    pub fn run(self) -> Result<ExitCode, Fatal> {
+        let Cli { color, verb } = self;
+        let color = color.unwrap_or_default();
+        // These end by themselves. No thread may be started before the sandbox of the first two.
+        if !matches!(verb, Verb::Serve(_) | Verb::Demo(_) | Verb::Top(_)) {
+            terminal::hang_up_when_gone();
+        }
+        match verb {
+            Verb::Serve(args) => serve::run(args),
+            Verb::Links(args) => links::run(&args, color),
+            Verb::Nodes(args) => nodes::run(&args, color),
+            Verb::Ports(args) => ports::run(&args, color),
+            Verb::History(args) => history::run(args, color),
+            Verb::Check(args) => check::run(&args, color),
+            Verb::Top(args) => top::run(args, color),
+            Verb::Completions(args) => completions::run(&args, &Cli::command()),
+            Verb::Man(args) => man::run(&args, &Cli::command()),
+            Verb::Demo(args) => demo::run(args),
+            Verb::Doctor(args) => return doctor::run(args, color).map(ExitCode::from),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// The verbs.

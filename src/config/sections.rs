@@ -9,7 +9,7 @@ use axum::http::Uri;
 use axum::http::uri::Authority;
 use exporter_web::AllowedHosts;
 use fabric_history::settings::HistorySettings;
-use ib_health::flap_days::FlapDayLimit;
+use ib_health::flap_limits::FlapDayLimit;
 use ib_health::limits::{Confidence, LimitRow, LimitTable, Limits};
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;

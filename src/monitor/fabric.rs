@@ -42,7 +42,7 @@ use ib_mad::{Moment, PortKey};
 use ib_umad::Heartbeat;
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::MadClient;
-use ib_umad::plan::{self, RunError};
+use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
 use yaml_config::ConfigError;
 
@@ -94,6 +94,17 @@ pub struct Monitor {
     suspicion: Option<MKeySuspicion>,
     /// Switches respond to subnet management by LID, as far as is known.
     states_by_lid: bool,
+}
+
+/// Runs a plan. The capture, if there is one, is a complete file after each run.
+fn run(
+    plan: &mut impl QueryPlan,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
+    capture: Option<&mut Capture>,
+    stop: &AtomicBool,
+) -> Result<(), RunError> {
+    plan::run(plan, client, &mut CapturingTransport::new(transport, capture), stop)
 }
 
 /// In it each line of the log names its fabric, whichever crate writes it. At level error, since a span is only there
@@ -281,20 +292,6 @@ impl Monitor {
         &mut self,
         transport: &mut impl MadTransport,
         interval: Duration,
-        goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
-    ) -> Result<(), RunError> {
-        let mut capture = self.capture.take();
-        let mut transport = CapturingTransport::new(transport, capture.as_mut());
-        let result = self.rounds(&mut transport, interval, goes_on);
-        drop(transport);
-        self.capture = capture;
-        result
-    }
-
-    fn rounds(
-        &mut self,
-        transport: &mut impl MadTransport,
-        interval: Duration,
         mut goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
     ) -> Result<(), RunError> {
         self.scheduler.reset();
@@ -384,7 +381,7 @@ impl Monitor {
         let skipped = self.unanswered.select_skipped(anchor.moment, tries);
         let mut discovery =
             Discovery::new(Arc::clone(&self.keys), transport.local_port().guid, skipped);
-        plan::run(&mut discovery, &mut self.client, transport, &self.stop)?;
+        run(&mut discovery, &mut self.client, transport, self.capture.as_mut(), &self.stop)?;
         let found = discovery.finish();
         let now = transport.now();
         self.stats.discoveries += 1;
@@ -446,7 +443,7 @@ impl Monitor {
         let fabric = self.fabric.clone().unwrap_or_default();
         let mut sweep =
             Sweep::new(&fabric, &mut self.agents, transport.anchor(), self.states_by_lid);
-        plan::run(&mut sweep, &mut self.client, transport, &self.stop)?;
+        run(&mut sweep, &mut self.client, transport, self.capture.as_mut(), &self.stop)?;
         let mut swept = sweep.finish();
         if let Some(registers) = &self.registers {
             swept.snapshot.hardware = Arc::clone(&registers.hardware);
@@ -496,8 +493,8 @@ impl Monitor {
         else {
             return Ok(());
         };
-        let mut run = registers.begin(snapshot, transport.now(), until);
-        plan::run(&mut run, &mut self.register_client, transport, &self.stop)
+        let mut reading = registers.begin(snapshot, transport.now(), until);
+        run(&mut reading, &mut self.register_client, transport, self.capture.as_mut(), &self.stop)
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
@@ -512,7 +509,8 @@ impl Monitor {
         }
         let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
         let now = transport.now();
-        let result = plan::run(&mut clearing, &mut self.client, transport, &self.stop);
+        let result =
+            run(&mut clearing, &mut self.client, transport, self.capture.as_mut(), &self.stop);
         let (cleared, refusals) = clearing.finish();
         self.log_limiter.warn(refusals, now, "further failures to clear counters not logged");
         if !cleared.is_empty() {

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use ib_health::bit_errors::BerWindow;
-use ib_health::flap_days::FlapDayLimit;
+use ib_health::flap_limits::FlapDayLimit;
 use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 use ib_health::{LinkAssessment, Reason, Verdict};

@@ -28,7 +28,7 @@ use super::limits::Limits;
 use super::metrics::WebMetrics;
 use super::refusals::{LogThrottle, Refusal, Refusals};
 use super::request_class::RequestClass;
-use super::request_limits::RequestLimits;
+use super::request_permits::RequestPermits;
 use super::security::Security;
 use super::tls;
 
@@ -57,7 +57,7 @@ struct Shared {
     security: Arc<Security>,
     router: TowerToHyperService<Router>,
     connections: Arc<Connections>,
-    requests: RequestLimits,
+    requests: RequestPermits,
     refusals: Arc<Refusals>,
     metrics: WebMetrics,
     log: LogThrottle,
@@ -83,7 +83,7 @@ impl Server {
         let shared = Arc::new(Shared {
             router: TowerToHyperService::new(router),
             connections: Arc::default(),
-            requests: RequestLimits::new(limits, security.refusals()),
+            requests: RequestPermits::new(limits, security.refusals()),
             refusals: security.refusals(),
             security,
             metrics,

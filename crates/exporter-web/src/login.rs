@@ -17,9 +17,9 @@ use ring::error::Unspecified;
 use ring::rand::SystemRandom;
 use ring::{digest, hmac};
 
-use super::lane::Lane;
 use super::locked::locked;
-use super::turns::{TurnLimits, Turns};
+use super::own_thread::Lane;
+use super::permit_queue::{PermitQueue, QueueLimits};
 use super::users::Users;
 
 /// How many wrong passwords are cached, and how many right ones. Each takes some 100 bytes, and a user has
@@ -28,7 +28,7 @@ const CACHED: usize = 1_000;
 
 /// One check at a time. Of one client network 8 requests may wait: a browser opens some six connections. With the usual
 /// cost of bcrypt, 60 ms, 64 are four seconds.
-const TURNS: TurnLimits = TurnLimits { permits: 1, waiting_per_client: 8, waiting: 64 };
+const TURNS: QueueLimits = QueueLimits { permits: 1, waiting_per_client: 8, waiting: 64 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Login {
@@ -85,14 +85,14 @@ pub(crate) struct Logins {
 /// Checks of passwords, one at a time: all that guessers can have is a part of one processor.
 #[derive(Debug)]
 struct Checks {
-    turns: Arc<Turns>,
+    turns: Arc<PermitQueue>,
     /// The pool of threads may be busy with responses.
     lane: Lane,
 }
 
 impl Checks {
     fn new(thread: &'static str) -> Self {
-        Checks { turns: Turns::new(TURNS), lane: Lane::new(thread) }
+        Checks { turns: PermitQueue::new(TURNS), lane: Lane::new(thread) }
     }
 }
 

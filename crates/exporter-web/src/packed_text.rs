@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use exposition::{BlockWriter, Document, DocumentBody, Output};
 
-use super::request_limits::Held;
+use super::request_permits::Held;
 
 /// Shorter texts are kept as they are: a compressor takes 300 KB.
 const PLAIN: usize = 64 << 10;

@@ -18,9 +18,9 @@ use yaml_config::ConfigError;
 
 use super::allowed_hosts::AllowedHosts;
 use super::error_response::{error_response, unavailable};
-use super::lane::Lane;
 use super::locked::locked;
 use super::login::{Login, Logins};
+use super::own_thread::Lane;
 use super::refusals::{Refusal, Refusals};
 use super::reload_status::ReloadStatus;
 use super::web_config::{self, Sources, WebConfig};

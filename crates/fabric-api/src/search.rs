@@ -222,7 +222,9 @@ impl Found<'_> {
         let guid = of_node.identity.guid;
         let port_label = |port| snapshot.fabric.port_label(port);
         let (kind, label, id, page) = match port {
-            None => (HitKind::Node, of_node.name.clone(), guid.to_string(), address::node(name, guid)),
+            None => {
+                (HitKind::Node, of_node.name.clone(), guid.to_string(), address::node(name, guid))
+            }
             Some(port)
                 if matched == "link"
                     || [SERIAL, PART].contains(&matched) && fabric.link_id(port).is_some() =>

@@ -2,7 +2,7 @@
 
 use crate::contents::Contents;
 use crate::problem::Problem;
-use crate::{db_csv, diags, ibdiagnet, ibnetdiscover, modules};
+use crate::{db_csv, ibdiagnet, iblinkinfo, ibnetdiscover, ibqueryerrors, modules, perfquery};
 
 display_text::labeled_enum! {
     /// A format of a dump.
@@ -36,9 +36,9 @@ impl Format {
                 _ if line.starts_with("Identifier:") => Format::Cables,
                 _ if ibnetdiscover::node_line(line).is_some() => Format::IbNetDiscover,
                 _ if ibnetdiscover::is_port_list(line) => Format::IbNetDiscoverPorts,
-                _ if diags::query_header(word).is_some() => Format::IbQueryErrors,
-                _ if diags::is_link(line) => Format::IbLinkInfo,
-                _ if diags::perfquery_header(line).is_some() => Format::PerfQuery,
+                _ if ibqueryerrors::header(word).is_some() => Format::IbQueryErrors,
+                _ if iblinkinfo::is_link(line) => Format::IbLinkInfo,
+                _ if perfquery::header(line).is_some() => Format::PerfQuery,
                 _ => return None,
             })
         })
@@ -54,9 +54,9 @@ impl Format {
             Format::Cables => modules::parse(text),
             Format::IbNetDiscover => ibnetdiscover::parse(text),
             Format::IbNetDiscoverPorts => ibnetdiscover::parse_port_list(text),
-            Format::IbLinkInfo => diags::parse_iblinkinfo(text),
-            Format::IbQueryErrors => diags::parse_ibqueryerrors(text),
-            Format::PerfQuery => Ok(diags::parse_perfquery(text)),
+            Format::IbLinkInfo => iblinkinfo::parse(text),
+            Format::IbQueryErrors => ibqueryerrors::parse(text),
+            Format::PerfQuery => Ok(perfquery::parse(text)),
         }
     }
 }

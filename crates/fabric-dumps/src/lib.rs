@@ -3,13 +3,15 @@
 pub mod contents;
 pub mod counters;
 mod db_csv;
-mod diags;
 pub mod dump;
 mod format;
 mod ibdiagnet;
+mod iblinkinfo;
 mod ibnetdiscover;
+mod ibqueryerrors;
 mod modules;
 mod net;
+mod perfquery;
 mod problem;
 mod snapshot;
 pub mod text;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use exporter_web::builds::{self, BuildError};
 use exporter_web::error_response::unbuilt;
-use exporter_web::work::{self, BuildError};
 use fabric_api::{Fabrics, LiveState, address};
 use fabric_observation::Observation;
 use maud::{Markup, html};
@@ -127,7 +127,7 @@ pub(crate) async fn fabric_page(
 
 /// Renders a page on a blocking thread: that of a large fabric takes a while. The thread holds the permit of the request.
 pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
-    work::run(page).await.unwrap_or_else(|error| match error {
+    builds::run(page).await.unwrap_or_else(|error| match error {
         BuildError::Busy => unbuilt(error),
         BuildError::Panicked => {
             let text = "Rendering this page failed. See the exporter's log.".into();

@@ -6,25 +6,7 @@ use std::time::{Duration, SystemTime};
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 
-/// On how many days a link flaps before it is degraded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlapDayLimit {
-    /// So many days with flaps.
-    pub days: u8,
-    /// In this time.
-    pub within: Duration,
-}
-
-impl FlapDayLimit {
-    /// The most days that can be set: more are not kept.
-    pub const MOST: u8 = 32;
-}
-
-impl Default for FlapDayLimit {
-    fn default() -> Self {
-        FlapDayLimit { days: 3, within: Duration::from_secs(14 * 24 * 3600) }
-    }
-}
+use super::flap_limits::FlapDayLimit;
 
 /// Flaps within this time after the first of a day are of that day. Calendar days would make two of a burst around
 /// midnight. Three days take 24 hours at least, as three calendar days do; and 24 hours would miss every other day of a

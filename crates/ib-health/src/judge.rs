@@ -7,7 +7,7 @@ use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
-use super::flap_days::FlapDayLimit;
+use super::flap_limits::{FLAPS, FlapDayLimit, ONE_FLAP};
 use super::link_history::LinkHistory;
 use super::peers::{LinkRate, RateReference};
 use super::port::PortTracker;
@@ -15,11 +15,6 @@ use super::verdict::{Reason, Reasons, Repair, Verdict};
 
 /// After this time a link that is down outside maintenance is bad: it does not come up by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
-
-/// So many flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h).
-const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
-/// One flap in this time makes it degraded.
-const ONE_FLAP: Duration = Duration::from_secs(3600);
 
 /// Retrainings in 12 to 24 minutes from which on a link is degraded: a good link may retrain once.
 const RECOVERIES: f32 = 3.0;

@@ -9,6 +9,7 @@ pub mod counter_status;
 mod evaluator;
 pub mod explain;
 pub mod flap_days;
+pub mod flap_limits;
 mod impossible_values;
 mod incoming;
 mod judge;

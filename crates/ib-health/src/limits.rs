@@ -4,7 +4,7 @@
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
-use super::flap_days::FlapDayLimit;
+use super::flap_limits::FlapDayLimit;
 
 /// Which share of the bits on a link may be wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use ib_health::flap_days::{FlapDayLimit, FlapDays};
+use ib_health::flap_days::FlapDays;
+use ib_health::flap_limits::FlapDayLimit;
 use ib_mad::Moment;
 use ib_sim::rng::Rng;
 

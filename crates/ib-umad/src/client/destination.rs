@@ -6,8 +6,8 @@ use std::time::Duration;
 use ib_mad::Moment;
 use ib_mad::class_port_info::Redirect;
 
+use super::adaptive_window::AdaptiveWindow;
 use super::in_flight::Pending;
-use super::window::Window;
 use crate::request::RequestError;
 
 /// First back-off of a busy destination; each further one is twice as long.
@@ -30,7 +30,7 @@ pub(super) struct Destination {
     pub is_ready: bool,
     /// Where its agent sent requests that it does not respond to itself.
     pub redirect: Option<Redirect>,
-    window: Window,
+    window: AdaptiveWindow,
     /// Consecutive rounds without a response: requests that time out together count once.
     timeouts: u8,
     last_timeout: Moment,
@@ -46,7 +46,7 @@ pub(super) struct Destination {
 
 impl Destination {
     pub fn new(window: u16) -> Self {
-        Destination { window: Window::new(window), ..Destination::default() }
+        Destination { window: AdaptiveWindow::new(window), ..Destination::default() }
     }
 
     /// Whether a request is queued and the window has room.

@@ -3,11 +3,11 @@
 //! A state machine: it takes received MADs and the time, and returns MADs to send and the time of the next
 //! wake-up. All that it waits for has a deadline, and each request ends exactly once.
 
+mod adaptive_window;
 mod config;
 mod destination;
 mod in_flight;
 mod queue;
-mod window;
 
 pub use config::SendConfig;
 pub use in_flight::MAX_IN_FLIGHT;

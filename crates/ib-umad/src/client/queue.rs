@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::adaptive_window::AdaptiveWindow;
 use super::in_flight::Key;
-use super::window::Window;
 
 #[derive(Debug)]
 pub(super) struct QueueState {
@@ -14,12 +14,17 @@ pub(super) struct QueueState {
     pub slow: u16,
     /// Virtual lane 15, of SMPs, drops packets when full: a time-out may be caused by this client, and halves that
     /// window. GMPs are flow-controlled; their window is constant.
-    pub window: Window,
+    pub window: AdaptiveWindow,
 }
 
 impl QueueState {
     pub fn new(window: u16) -> Self {
-        QueueState { ready: VecDeque::new(), in_flight: 0, slow: 0, window: Window::new(window) }
+        QueueState {
+            ready: VecDeque::new(),
+            in_flight: 0,
+            slow: 0,
+            window: AdaptiveWindow::new(window),
+        }
     }
 
     /// Whether the window has room. Slow requests do not count, up to one more window: 16 SMPs and 256 GMPs in total

@@ -1,7 +1,7 @@
 //! A link that flaps once a day.
 
 use super::*;
-use crate::flap_days::FlapDayLimit;
+use crate::flap_limits::FlapDayLimit;
 
 const HOUR: u64 = 3600;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::deadlines::Deadlines;
-use super::turns::{Turn, Turns};
+use super::permit_queue::{PermitQueue, Turn};
 
 tokio::task_local! {
     /// What the request that this task handles may use.
@@ -27,7 +27,7 @@ pub(super) struct Applicant {
 
 impl Applicant {
     /// Waits for a permit, but not long. A client that closed its side meanwhile may have left: then nothing begins.
-    pub async fn acquire(&self, turns: &Arc<Turns>) -> Option<Permit> {
+    pub async fn acquire(&self, turns: &Arc<PermitQueue>) -> Option<Permit> {
         let turn = tokio::select! {
             biased;
             turn = turns.acquire(self.peer) => turn,
@@ -44,7 +44,7 @@ pub(super) struct Pass {
     pub permit: Permit,
     pub applicant: Applicant,
     /// For responses that are usually ready.
-    pub late: Arc<Turns>,
+    pub late: Arc<PermitQueue>,
 }
 
 impl Pass {

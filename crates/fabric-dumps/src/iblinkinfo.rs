@@ -1,4 +1,4 @@
-//! The output of iblinkinfo, ibqueryerrors and perfquery.
+//! The output of iblinkinfo.
 
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortState;
@@ -39,7 +39,7 @@ fn link_end(text: &str) -> LinkEnd<'_> {
 }
 
 /// Adds a link. `own` is the near end where its line does not have a GUID: the switch of the block, or a port.
-fn link(line: &str, own: Option<PortName>, found: &mut Contents) -> Option<()> {
+pub(super) fn link(line: &str, own: Option<PortName>, found: &mut Contents) -> Option<()> {
     let (near, rest) = line.split_once(LINK[0])?;
     let (about, far) = rest.split_once(LINK[1])?;
     let near = link_end(near);
@@ -90,7 +90,7 @@ fn link(line: &str, own: Option<PortName>, found: &mut Contents) -> Option<()> {
 }
 
 /// Reads the output of iblinkinfo, with blocks or with `--line`.
-pub fn parse_iblinkinfo(text: &str) -> Result<Contents, Problem> {
+pub fn parse(text: &str) -> Result<Contents, Problem> {
     let mut found = Contents { is_topology: true, ..Contents::default() };
     // A switch with its GUID, or an adapter.
     let mut block: Option<(Option<Guid>, &str)> = None;
@@ -130,89 +130,4 @@ pub fn parse_iblinkinfo(text: &str) -> Result<Contents, Problem> {
         }
     }
     Ok(found)
-}
-
-/// The name of a node in quotes, with its GUID before it, in a header of ibqueryerrors.
-pub fn query_header(line: &str) -> Option<(Option<Guid>, &str)> {
-    let rest =
-        ["Errors for ", "Data Counters for "].iter().find_map(|it| line.trim().strip_prefix(it))?;
-    let (guid, name) = rest.split_once('"')?;
-    Some((text::guid(guid), name.trim_end_matches(':').trim_end_matches('"')))
-}
-
-/// Reads the output of ibqueryerrors. Without `--counters` it lists only counters above a threshold: those that it does
-/// not list are unknown.
-pub fn parse_ibqueryerrors(text: &str) -> Result<Contents, Problem> {
-    let mut found = Contents::default();
-    let mut node: Option<(Option<Guid>, &str)> = None;
-    let mut port = None;
-    for (index, line) in text.lines().enumerate() {
-        // Mails quote it.
-        let line = line.trim_start_matches(['>', ' ']);
-        if let Some(header) = query_header(line) {
-            node = Some(header);
-            if let (Some(guid), name) = header {
-                found.node(guid).description = text::description(name);
-            }
-        } else if let Some(rest) = line.strip_prefix("GUID 0x") {
-            port = None;
-            let at = |problem: &str| Problem::at(index + 1, problem);
-            let (guid, rest) = rest.split_once(" port ").ok_or_else(|| at("no port"))?;
-            let guid = text::guid(guid).ok_or_else(|| at("the GUID of a port cannot be read"))?;
-            let (number, counters) =
-                rest.split_once(':').ok_or_else(|| at("a port without counters"))?;
-            // The sum of a switch's ports saturates.
-            if number.trim() == "ALL" {
-                continue;
-            }
-            let number =
-                number.trim().parse().map_err(|_| at("the number of a port cannot be read"))?;
-            let key = PortName::Port(guid, number);
-            port = Some(key);
-            if let Some((None, name)) = node {
-                let node = found.node(guid);
-                (node.kind, node.description) = (Some(NodeKind::Ca), text::description(name));
-            }
-            let record = found.port(key);
-            for counter in counters.split('[').skip(1) {
-                let counter = counter.split(']').next().unwrap_or_default();
-                if let Some((name, value)) = counter.split_once("==") {
-                    let value = value.split_whitespace().next().unwrap_or_default();
-                    record.counters.set_by_name(name, false, value);
-                }
-            }
-        } else if is_link(line) && port.is_some() {
-            let line = line.trim_start().strip_prefix("Link info:").unwrap_or(line);
-            let _ = link(line, port, &mut found);
-        }
-    }
-    Ok(found)
-}
-
-/// The LID and port of a header of perfquery, and whether its fields have 64 bits.
-pub fn perfquery_header(line: &str) -> Option<(u16, PortNumber, bool)> {
-    let rest = line.trim().strip_prefix("# ")?;
-    let (kind, rest) = rest.split_once("counters: Lid ").or_else(|| rest.split_once(": Lid "))?;
-    let (lid, rest) = rest.split_once(" port ")?;
-    let number = rest.split_whitespace().next()?.parse().ok()?;
-    Some((text::lid(lid)?, number, kind.contains("extended")))
-}
-
-/// Reads the output of perfquery: basic, `-x`, `-E`. Several outputs may follow each other.
-pub fn parse_perfquery(text: &str) -> Contents {
-    let mut found = Contents::default();
-    let mut open = None;
-    for line in text.lines() {
-        if let Some((lid, number, is_wide)) = perfquery_header(line) {
-            let key = PortName::Lid(lid, number);
-            found.port(key).lid = Some(lid);
-            open = Some((key, is_wide));
-        } else if let Some(((key, is_wide), (name, value))) = open.zip(line.split_once(':')) {
-            let value = value.trim_start_matches('.');
-            found.port(key).counters.set_by_name(name, is_wide, value);
-        }
-    }
-    // Port 255 stands for all ports of a switch: a sum.
-    found.ports.retain(|key, _| !matches!(key, PortName::Lid(_, 255)));
-    found
 }

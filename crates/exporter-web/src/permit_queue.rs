@@ -15,7 +15,7 @@ use super::locked::locked;
 
 /// How many permits there are, and how many requests may wait for one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TurnLimits {
+pub(super) struct QueueLimits {
     pub permits: usize,
     /// Requests of one client network.
     pub waiting_per_client: usize,
@@ -39,7 +39,7 @@ impl State {
 
     /// Adds a waiter. `None` if its network has as many as one may have, or if there are as many as there
     /// may be and no other network has more of them than this one would have.
-    fn enqueue(&mut self, network: IpAddr, limits: TurnLimits) -> Option<oneshot::Receiver<Turn>> {
+    fn enqueue(&mut self, network: IpAddr, limits: QueueLimits) -> Option<oneshot::Receiver<Turn>> {
         // Clients that disconnected wait no longer.
         self.waiters.retain(|(_, waiter)| !waiter.is_closed());
         let own = self.count(network);
@@ -71,14 +71,14 @@ impl State {
 
 /// The permits, and who waits for one.
 #[derive(Debug)]
-pub(super) struct Turns {
-    limits: TurnLimits,
+pub(super) struct PermitQueue {
+    limits: QueueLimits,
     state: Mutex<State>,
 }
 
-impl Turns {
-    pub fn new(limits: TurnLimits) -> Arc<Self> {
-        Arc::new(Turns { limits, state: Mutex::default() })
+impl PermitQueue {
+    pub fn new(limits: QueueLimits) -> Arc<Self> {
+        Arc::new(PermitQueue { limits, state: Mutex::default() })
     }
 
     /// Waits for a permit for a client of this address; `None` if too many wait. Dropping the future ends the wait.
@@ -98,7 +98,7 @@ impl Turns {
 /// A permit, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
-    turns: Arc<Turns>,
+    turns: Arc<PermitQueue>,
 }
 
 impl Drop for Turn {
@@ -128,9 +128,9 @@ mod tests {
     const WAITING_PER_CLIENT: usize = 8;
     const WAITING: usize = 64;
 
-    fn turns(permits: usize) -> Arc<Turns> {
+    fn turns(permits: usize) -> Arc<PermitQueue> {
         let (waiting_per_client, waiting) = (WAITING_PER_CLIENT, WAITING);
-        Turns::new(TurnLimits { permits, waiting_per_client, waiting })
+        PermitQueue::new(QueueLimits { permits, waiting_per_client, waiting })
     }
 
     type Acquiring = Pin<Box<dyn Future<Output = Option<Turn>>>>;
@@ -140,20 +140,20 @@ mod tests {
     }
 
     /// A client that waits.
-    fn waits(lock: &Arc<Turns>, peer: &str) -> Acquiring {
+    fn waits(lock: &Arc<PermitQueue>, peer: &str) -> Acquiring {
         let (lock, peer) = (Arc::clone(lock), peer.parse().unwrap());
         let mut acquiring: Acquiring = Box::pin(async move { lock.acquire(peer).await });
         assert!(poll(&mut acquiring).is_pending(), "{peer} has to wait");
         acquiring
     }
 
-    fn is_refused(lock: &Arc<Turns>, peer: &str) -> bool {
+    fn is_refused(lock: &Arc<PermitQueue>, peer: &str) -> bool {
         let (lock, peer) = (Arc::clone(lock), peer.parse().unwrap());
         let mut acquiring: Acquiring = Box::pin(async move { lock.acquire(peer).await });
         matches!(poll(&mut acquiring), Poll::Ready(None))
     }
 
-    fn first(lock: &Arc<Turns>) -> Turn {
+    fn first(lock: &Arc<PermitQueue>) -> Turn {
         let taken = Arc::clone(lock);
         let mut acquiring: Acquiring =
             Box::pin(async move { taken.acquire([192, 0, 2, 9].into()).await });

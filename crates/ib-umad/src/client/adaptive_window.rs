@@ -2,16 +2,16 @@
 
 /// A window of requests in flight: halves on a time-out, grows by one with each window of responses.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Window {
+pub(super) struct AdaptiveWindow {
     /// Requests that may be in flight now.
     pub size: u16,
     pub limit: u16,
     since_growth: u16,
 }
 
-impl Window {
+impl AdaptiveWindow {
     pub fn new(limit: u16) -> Self {
-        Window { size: limit, limit, since_growth: 0 }
+        AdaptiveWindow { size: limit, limit, since_growth: 0 }
     }
 
     pub fn on_response(&mut self) {
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn window_halves_on_timeout_and_grows_on_responses() {
-        let mut window = Window::new(4);
+        let mut window = AdaptiveWindow::new(4);
         window.on_timeout();
         assert_eq!(window.size, 2);
         for (responses, size) in [(2, 3), (3, 4), (100_000, 4)] {

@@ -9,13 +9,13 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body::Body;
 
+use super::builds::{Applicant, Pass, Permit};
 use super::deadlines::{Deadlines, Responding};
 use super::error_response::unavailable;
 use super::limits::Limits;
+use super::permit_queue::{PermitQueue, QueueLimits};
 use super::refusals::{Refusal, Refusals};
 use super::request_class::RequestClass;
-use super::turns::{TurnLimits, Turns};
-use super::work::{Applicant, Pass, Permit};
 
 /// How much memory a response takes until it is written, if that is not the size of its body: an extension of the
 /// response.
@@ -24,23 +24,23 @@ pub struct Held(pub usize);
 
 /// The permits of a server, and what it refuses without one.
 #[derive(Debug)]
-pub(super) struct RequestLimits {
+pub(super) struct RequestPermits {
     limits: Limits,
-    pages: Arc<Turns>,
-    api: Arc<Turns>,
+    pages: Arc<PermitQueue>,
+    api: Arc<PermitQueue>,
     /// For responses that are usually ready.
-    late: Arc<Turns>,
+    late: Arc<PermitQueue>,
     refusals: Arc<Refusals>,
 }
 
-impl RequestLimits {
+impl RequestPermits {
     pub fn new(limits: Limits, refusals: Arc<Refusals>) -> Self {
         let Limits { concurrent_builds, concurrent_late_builds, .. } = limits;
         let turns = |permits| {
             let Limits { waiting_per_client, waiting, .. } = limits;
-            Turns::new(TurnLimits { permits, waiting_per_client, waiting })
+            PermitQueue::new(QueueLimits { permits, waiting_per_client, waiting })
         };
-        RequestLimits {
+        RequestPermits {
             pages: turns(concurrent_builds),
             api: turns(concurrent_builds),
             late: turns(concurrent_late_builds),
