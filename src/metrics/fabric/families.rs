@@ -473,7 +473,7 @@ families! {
 const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 
 families! {
-    pub(super) DIRECTIONS: BitErrors;
+    pub(super) RECEIVERS: BitErrors;
     "infiniband_link_bit_error_ratio" Gauge WINDOW_LABELS
         "Bit error ratio (after FEC) of the bits received at this port, over the window. Label window: 12m or 125m. Absent until the window is long enough for a result."
         => |errors, samples| {

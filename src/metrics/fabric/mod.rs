@@ -25,7 +25,7 @@ use super::selection::{Group, part_of};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem,
+    RECEIVERS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem,
     OUTAGES, PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
 };
 
@@ -43,7 +43,7 @@ pub fn findings_families() -> impl Iterator<Item = (Family, Group)> {
     grouped(COUNTING, Group::Counters)
         .chain(grouped(LINKS, Group::Links))
         .chain(grouped(OUTAGES, Group::Outages))
-        .chain(grouped(DIRECTIONS, Group::Ber))
+        .chain(grouped(RECEIVERS, Group::Ber))
         .chain(grouped(LIMITS, Group::Ber))
         .chain(grouped(PORTS, Group::Congestion))
         .chain(grouped(REGIONS, Group::Fabric))
@@ -98,7 +98,7 @@ pub fn render(observations: &[Arc<Observation>], slices: usize) -> Vec<Vec<Part<
         parts.each_of(COUNTING, &items.ports, PortItem::counted);
         parts.each(LINKS, &items.links);
         parts.each(OUTAGES, &items.links);
-        parts.each_of(DIRECTIONS, &items.directions, |errors| Some(*errors));
+        parts.each_of(RECEIVERS, &items.directions, |errors| Some(*errors));
         parts.each(LIMITS, &items.links);
         parts.each(PORTS, &items.ports);
         parts.each(REGIONS, &items.regions);

@@ -146,7 +146,7 @@ fn outages_of_a_link() {
 }
 
 #[test]
-fn direction_is_labelled_by_its_receiving_port() {
+fn direction_is_labeled_by_its_receiving_port() {
     let lines = samples(|snapshot, assessment| {
         assessment.ports[port(snapshot, 1, 1)].bit_errors = over(4);
     });

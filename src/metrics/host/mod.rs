@@ -179,7 +179,7 @@ const DEVICE_UP: Family = family!(
     "infiniband_device_up" Gauge DEVICE_LABELS
     "1 if the device and its ports could be read. 0 while it hangs, and after it disappeared, for the time of --fabric.forget-after."
 );
-const HEARD: Family = family!(
+const EVENTS_SUBSCRIBED: Family = family!(
     "fabric_exporter_device_events_subscribed" Gauge DEVICE_LABELS
     "1 if the exporter receives the asynchronous events of the device. Without them, link downs between two reads are missed."
 );
@@ -222,7 +222,7 @@ pub fn families() -> impl Iterator<Item = Family> {
     names(DEVICES)
         .chain(names(SENSORS))
         .chain(names(PORTS))
-        .chain([DEVICE_UP, HEARD, LINK_LOSSES, ADMINISTRATIVE_DOWNS])
+        .chain([DEVICE_UP, EVENTS_SUBSCRIBED, LINK_LOSSES, ADMINISTRATIVE_DOWNS])
         .chain(names(EVENTS))
         .chain([HW_UNKNOWN])
         .chain(cm::GROUPS.iter().map(cm_family))
@@ -290,7 +290,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     parts.each(SENSORS, &items.devices);
     parts.numbers(DEVICE_UP, &items.up, |up| Some((*up).into()));
     parts.each(PORTS, &items.ports);
-    parts.numbers(HEARD, &items.devices, |device| Some(is_open(&device.name).into()));
+    parts.numbers(EVENTS_SUBSCRIBED, &items.devices, |device| Some(is_open(&device.name).into()));
     parts.numbers(LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.stats.losses));
     parts.numbers(ADMINISTRATIVE_DOWNS, &items.events, |it| {
         it.stats.administrative_downs.filter(|_| it.is_port)

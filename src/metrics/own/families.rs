@@ -19,11 +19,11 @@ own_families! {
     MAD_ROUND_TRIP_SECONDS: "fabric_exporter_mad_round_trip_seconds" Histogram ["fabric", "class"]
         "Round-trip time of MADs, from request to response, by class.";
     SWEEP: "fabric_exporter_sweep_seconds" Histogram ["fabric"]
-        "Durations of sweeps, from the first request to the last response.";
+        "Duration of all sweeps, from the first request to the last response.";
     RENDER_DURATION_SECONDS: "fabric_exporter_render_duration_seconds" Gauge []
         "Time to render and compress the metrics of the latest sweep.";
     RENDER: "fabric_exporter_render_seconds" Histogram []
-        "Times to render and compress the metrics of a sweep.";
+        "Time to render and compress the metrics, of all sweeps.";
     HISTORY_BYTES: "fabric_exporter_history_bytes" Gauge []
         "Size of the history file.";
     HISTORY_FREE_BYTES: "fabric_exporter_history_free_bytes" Gauge []
@@ -49,7 +49,7 @@ own_families! {
     WEB_REQUESTS: "fabric_exporter_web_requests" Counter ["class", "code"]
         "HTTP requests by class and status code. Classes: ready (metrics, probes, style sheet), page, api, download (copies of the history). What was refused is also in fabric_exporter_web_refusals_total, with the reason.";
     WEB_REQUEST_DURATION: "fabric_exporter_web_request_duration_seconds" Histogram ["class"]
-        "Times from an HTTP request to the begin of its response, by class.";
+        "Time from an HTTP request to the start of its response, by class.";
     WEB_REFUSALS: "fabric_exporter_web_refusals" Counter ["reason"]
         "Requests, logins and connections that were refused or ended early, by reason. The log has the client's address, at most one line per minute and reason. Reasons: login_missing, login_wrong, login_busy, rate_limit, host (--web.allowed-hosts), request_limit, response_timeout, connection_limit, connection_displaced and response_displaced (closed in favor of a client with fewer), slow_client, handshake.";
     LOG_LINES_DROPPED: "fabric_exporter_log_lines_dropped" Counter []

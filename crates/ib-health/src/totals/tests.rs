@@ -20,9 +20,9 @@ fn reading(at: u64, raw: u64, saturated: bool) -> Reading<Raw> {
 }
 
 /// The totals of raw values that are read once per second; 255 is a full field.
-fn totals(raws: &[u64]) -> (Vec<u64>, CounterStatus) {
+fn totals(last_values: &[u64]) -> (Vec<u64>, CounterStatus) {
     let mut totals = PortTotals::default();
-    let values = raws.iter().enumerate().map(|(at, &raw)| {
+    let values = last_values.iter().enumerate().map(|(at, &raw)| {
         let reading = reading(at as u64, raw, raw == 255);
         totals.update(reading, RATE).0.get(ERRORS).unwrap()
     });
@@ -31,7 +31,7 @@ fn totals(raws: &[u64]) -> (Vec<u64>, CounterStatus) {
 
 #[test]
 fn total_follows_counter_and_never_falls() {
-    for (raws, values, resets) in [
+    for (last_values, values, resets) in [
         (&[7, 7, 9][..], &[7, 7, 9][..], 0),
         // Cleared, and status on.
         (&[7, 0, 2, 5], &[7, 7, 9, 12], 1),
@@ -40,8 +40,8 @@ fn total_follows_counter_and_never_falls() {
         // Full: a lower bound, until it is cleared.
         (&[250, 255, 255, 4], &[250, 255, 255, 259], 1),
     ] {
-        let (got, status) = totals(raws);
-        assert_eq!((&got[..], status.resets), (values, resets), "{raws:?}");
+        let (got, status) = totals(last_values);
+        assert_eq!((&got[..], status.resets), (values, resets), "{last_values:?}");
     }
 }
 
@@ -116,8 +116,8 @@ const NEGATIVE: u64 = u64::MAX - 39;
 const TOO_MANY: u64 = 1 << 52;
 
 /// Adds raw values, one per second, and returns the totals; `None` where the value is rejected.
-fn readings(totals: &mut PortTotals, raws: &[u64]) -> Vec<Option<u64>> {
-    let values = raws.iter().map(|&raw| {
+fn readings(totals: &mut PortTotals, last_values: &[u64]) -> Vec<Option<u64>> {
+    let values = last_values.iter().map(|&raw| {
         let at = totals.at.0 / 1_000_000_000 + 1;
         totals.update(reading(at, raw, false), RATE).0.get(ERRORS)
     });
@@ -126,7 +126,7 @@ fn readings(totals: &mut PortTotals, raws: &[u64]) -> Vec<Option<u64>> {
 
 #[test]
 fn impossible_value_is_skipped() {
-    for (raws, values, impossible) in [
+    for (last_values, values, impossible) in [
         (&[7, NEGATIVE, 9][..], &[Some(7), None, Some(9)][..], 1),
         (&[7, TOO_MANY, 9], &[Some(7), None, Some(9)], 1),
         // From the beginning, permanently.
@@ -138,10 +138,10 @@ fn impossible_value_is_skipped() {
         (&[7, TOO_MANY, 2 * TOO_MANY, TOO_MANY, 8], &[Some(7), None, None, None, Some(8)], 3),
     ] {
         let mut totals = PortTotals::default();
-        assert_eq!(readings(&mut totals, raws), values, "{raws:?}");
-        assert_eq!(totals.status().impossible_readings, impossible, "{raws:?}");
+        assert_eq!(readings(&mut totals, last_values), values, "{last_values:?}");
+        assert_eq!(totals.status().impossible_readings, impossible, "{last_values:?}");
         let now = values.last().is_some_and(Option::is_none);
-        assert_eq!(totals.status().impossible.contains(ERRORS), now, "{raws:?}");
+        assert_eq!(totals.status().impossible.contains(ERRORS), now, "{last_values:?}");
     }
 }
 

@@ -19,7 +19,7 @@ pub const MOST_PORTS: u8 = 254;
 
 /// The most ports of a net: several times those of the largest fabrics, at a few hundred bytes
 /// each. Without a limit a file of a few hundred kilobytes could take all memory.
-const LARGEST: usize = 1 << 20;
+const MAX_PORTS_OF_NET: usize = 1 << 20;
 
 /// A net under construction.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +58,8 @@ impl NetBuilder {
             return Err(format!("node \"{id}\" has the GUID {guid} of node \"{other}\""));
         }
         let first_port = self.net.ports.len();
-        if first_port + usize::from(*port_count) + 1 > LARGEST {
-            return Err(format!("the net has more than {LARGEST} ports"));
+        if first_port + usize::from(*port_count) + 1 > MAX_PORTS_OF_NET {
+            return Err(format!("the net has more than {MAX_PORTS_OF_NET} ports"));
         }
         let node_id = NodeId(self.net.nodes.len() as u32);
         self.net.ports.extend((0..=*port_count).map(|number| Port {
