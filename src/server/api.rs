@@ -15,7 +15,7 @@ use fabric_observation::SharedState;
 use super::history::{self, JSON};
 use crate::published::Latest;
 use exporter_web::PackedText;
-use exporter_web::builds;
+use exporter_web::blocking;
 use exporter_web::error_response::{bad_request, error_response, unbuilt};
 use fabric_api::{
     Filter, LINKS, OPENAPI, TRAFFIC, links, model, modules, nodes, overview, ports, search,
@@ -102,7 +102,7 @@ async fn respond(
     }
     // 60,000 ports take half a second: too long for a thread that serves other requests.
     let build = move || build(&published.live.state, &filter, &id);
-    match builds::run(build).await {
+    match blocking::run(build).await {
         Ok(Ok(json)) => json.respond(JSON),
         Ok(Err((status, problem))) => error_response(status, &problem),
         Err(error) => unbuilt(error),

@@ -19,7 +19,7 @@ use crate::metrics::OwnMetrics;
 use crate::metrics::selection::{Profile, Selection};
 use crate::published::{Latest, Published};
 use exporter_web::error_response::{bad_request, error_response, require_host, unbuilt};
-use exporter_web::{Held, RequestClass, builds};
+use exporter_web::{Held, RequestClass, blocking};
 use exposition::DocumentBody;
 use fabric_api::{OPENAPI, address};
 use fabric_history::history_query::DUMP;
@@ -140,7 +140,7 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     } else {
         // The first scrape of a shard renders all shards: a second for 162,000 ports.
         let render = move || published.metrics.document(&selection, format, &app.own);
-        match builds::run(render).await {
+        match blocking::run(render).await {
             Ok(document) => document,
             Err(error) => return unbuilt(error),
         }

@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use exposition::unseen;
 
-use super::builds::BuildError;
+use super::blocking::BuildError;
 
 /// A response with this status and the problem in one line. Parts of the request may be in it, and whoever reads it may do
 /// so on a terminal.

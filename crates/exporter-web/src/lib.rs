@@ -2,7 +2,7 @@
 
 mod activity;
 mod allowed_hosts;
-pub mod builds;
+pub mod blocking;
 mod connections;
 mod deadlines;
 pub mod error_response;

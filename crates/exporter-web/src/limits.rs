@@ -1,6 +1,6 @@
 //! The limits of clients: the numbers, with their reasons.
 //!
-//! `connections` enforces those of connections and memory, `request_limits` those of requests, `deadlines` the timeouts.
+//! `connections` enforces those of connections and memory, `request_permits` those of requests, `deadlines` the timeouts.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body::Body;
 
-use super::builds::{Applicant, Pass, Permit};
+use super::blocking::{Applicant, Pass, Permit};
 use super::deadlines::{Deadlines, Responding};
 use super::error_response::unavailable;
 use super::limits::Limits;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exporter_web::builds;
+use exporter_web::blocking;
 use fabric_history::Reader;
 use fabric_history::source::SourceError;
 use maud::{Markup, Render, html};
@@ -51,7 +51,7 @@ pub async fn run_query<T: Send + 'static>(
     let waiting = Arc::downgrade(&client);
     // Aborts when it is dropped: a query that has not started when its client leaves will not start.
     let mut thread = JoinSet::new();
-    let permit = builds::permit();
+    let permit = blocking::permit();
     thread.spawn_blocking(move || {
         let _permit = permit;
         let is_over = move || waiting.strong_count() == 0;

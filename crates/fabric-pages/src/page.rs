@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use exporter_web::builds::{self, BuildError};
+use exporter_web::blocking::{self, BuildError};
 use exporter_web::error_response::unbuilt;
 use fabric_api::{Fabrics, LiveState, address};
 use fabric_observation::Observation;
@@ -127,7 +127,7 @@ pub(crate) async fn fabric_page(
 
 /// Renders a page on a blocking thread: that of a large fabric takes a while. The thread holds the permit of the request.
 pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
-    builds::run(page).await.unwrap_or_else(|error| match error {
+    blocking::run(page).await.unwrap_or_else(|error| match error {
         BuildError::Busy => unbuilt(error),
         BuildError::Panicked => {
             let text = "Rendering this page failed. See the exporter's log.".into();

@@ -12,7 +12,7 @@ use crate::state::PageState;
 use fabric_api::model::{Hit, Search};
 use fabric_api::search;
 
-use exporter_web::builds;
+use exporter_web::blocking;
 use exporter_web::error_response::unbuilt;
 use fabric_history::cable_life::{CableLife, MIN_PREFIX};
 use fabric_history::local_clock::LocalClock;
@@ -30,7 +30,7 @@ const HISTORY_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) async fn search(State(app): State<PageState>, query: QueryResult) -> Response {
     let text = QueryParams::from(query).text("q");
     let (live, terms) = (app.live.clone(), text.clone());
-    let result = builds::run(move || search::search(&live.state, &terms)).await;
+    let result = blocking::run(move || search::search(&live.state, &terms)).await;
     let result = match result {
         Ok(result) => result,
         Err(error) => return unbuilt(error),

@@ -25,8 +25,8 @@ use super::selection::{Group, part_of};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    RECEIVERS, HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem,
-    OUTAGES, PORT_INFOS, PORTS, PortItem, REGIONS, RegionItem,
+    HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem, OUTAGES,
+    PORT_INFOS, PORTS, PortItem, RECEIVERS, REGIONS, RegionItem,
 };
 
 /// The families of nodes and ports with their groups, without the counters.

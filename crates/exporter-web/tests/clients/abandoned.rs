@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use exporter_web::{Limits, RequestClass, Security, builds};
+use exporter_web::{Limits, RequestClass, Security, blocking};
 
 use crate::served::{Served, request, rest, status, wait_until};
 
@@ -49,7 +49,7 @@ fn served(limits: Limits, builds: &Arc<Builds>, security: Security) -> Served {
     let page = move || {
         let builds = Arc::clone(&built);
         async move {
-            match builds::run(move || builds.build()).await {
+            match blocking::run(move || builds.build()).await {
                 Ok(()) => (StatusCode::OK, "page\n"),
                 Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy\n"),
             }

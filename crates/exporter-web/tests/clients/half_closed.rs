@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use axum::Router;
 use axum::routing::get;
-use exporter_web::{Limits, RequestClass, builds};
+use exporter_web::{Limits, RequestClass, blocking};
 
 use crate::served::{Served, request, rest, status, wait_until};
 
@@ -42,7 +42,7 @@ fn client_that_half_closes_gets_its_response() {
     let page = move || {
         let gate = passed.clone();
         async move {
-            builds::run(move || gate.pass()).await.unwrap();
+            blocking::run(move || gate.pass()).await.unwrap();
             "a page\n"
         }
     };
