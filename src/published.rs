@@ -52,7 +52,7 @@ impl Published {
         }
     }
 
-    /// Why the exporter is not ready, see [`Progress::unready`].
+    /// Why the exporter is not ready; `None` if it is.
     pub fn unready(&self) -> Option<String> {
         self.unready_at(Instant::now())
     }
