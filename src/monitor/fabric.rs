@@ -282,13 +282,23 @@ impl Monitor {
     /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
     fn monitor(&mut self, transport: &mut impl MadTransport) -> Result<Infallible, RunError> {
         loop {
-            self.monitor_while(transport, self.settings.interval, |_, _| true)?;
+            self.rounds(transport, self.settings.interval, |_, _| true)?;
         }
     }
 
     /// The same with another interval, before it [runs](Self::run): while a function of each observation and the time
     /// says so.
     pub fn monitor_while(
+        &mut self,
+        transport: &mut impl MadTransport,
+        interval: Duration,
+        goes_on: impl FnMut(Arc<Observation>, Moment) -> bool,
+    ) -> Result<(), RunError> {
+        let _in_fabric = span(&self.settings.name).entered();
+        self.rounds(transport, interval, goes_on)
+    }
+
+    fn rounds(
         &mut self,
         transport: &mut impl MadTransport,
         interval: Duration,

@@ -506,6 +506,9 @@ fn hundred_silent_adapters_log_few_lines_per_day() {
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     let count = text.lines().count();
     assert!((2..50).contains(&count), "{count} lines, such as:\n{text:.3000}");
+    // Also at this level, at which a span of level info would not be there.
+    let has_fabric = |line: &str| line.contains("fabric=\"default\"");
+    assert!(text.lines().all(has_fabric), "{text:.3000}");
 }
 
 /// A publication: the sweeps until then, whether our link was up, and when.
