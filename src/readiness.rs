@@ -1,11 +1,10 @@
-//! When the exporter is ready: `/-/ready`. Whether sweeps and reads of the host go on is measured by the monotonic clock: neither a clock that is set nor a simulated
-//! one changes it.
+//! When the exporter is ready: `/-/ready`. Whether sweeps and reads of the host go on is measured by the monotonic clock:
+//! neither a clock that is set nor a simulated one changes it.
 
 use std::time::{Duration, Instant};
 
-use fabric_observation::SharedState;
-
 use fabric_api::rfc3339;
+use fabric_observation::SharedState;
 
 /// When the number of sweeps of each fabric, and that of reads of the host, last changed.
 #[derive(Debug)]

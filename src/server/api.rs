@@ -16,14 +16,12 @@ use super::history::{self, JSON};
 use crate::published::Latest;
 use exporter_web::PackedText;
 use exporter_web::blocking;
-use exporter_web::error_response::{bad_request, error_response, unbuilt};
+use exporter_web::error_response::{INTERNAL_ERROR, bad_request, error_response, unbuilt};
 use fabric_api::{
     Filter, LINKS, OPENAPI, TRAFFIC, links, model, modules, nodes, overview, ports, search,
     selected, topology, totals, traffic,
 };
 use fabric_pages::{HistoryQueries, QueryResult};
-
-const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
 
 /// The JSON of a route, or the status and the problem.
 type Built = Result<PackedText, (StatusCode, String)>;

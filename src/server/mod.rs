@@ -69,7 +69,7 @@ impl WebApp {
             .fallback(not_found)
             // It applies to all routes above.
             .method_not_allowed_fallback(method_not_allowed)
-            .layer(middleware::from_fn_with_state(self, fabric_pages::frame))
+            .layer(middleware::from_fn_with_state(self, fabric_pages::frame::<WebApp>))
             .layer(middleware::from_fn(require_host))
     }
 }

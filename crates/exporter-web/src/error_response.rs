@@ -31,10 +31,12 @@ pub fn unavailable(problem: &str) -> Response {
     ([(header::RETRY_AFTER, "1")], response).into_response()
 }
 
+/// The problem of a 500.
+pub const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
+
 /// 500: a fault of the exporter.
 pub fn internal_error() -> Response {
-    let problem = "internal error: see the log of the exporter";
-    error_response(StatusCode::INTERNAL_SERVER_ERROR, problem)
+    error_response(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
 }
 
 /// The response where one could not be built.

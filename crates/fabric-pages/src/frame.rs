@@ -7,7 +7,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use axum::extract::{Query, Request, State};
+use axum::extract::{FromRef, Query, Request, State};
 use axum::http::{HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -75,13 +75,17 @@ pub(super) async fn icon(uri: Uri) -> impl IntoResponse {
     (headers, icon.into_string())
 }
 
-/// Puts the content that a handler returned into a page. Other responses pass.
-pub async fn frame(State(app): State<PageState>, request: Request, next: Next) -> Response {
+/// Puts the content that a handler returned into a page. Other responses pass. The state is taken after the handler: a
+/// download takes minutes, and must not keep the snapshots of a large fabric in memory.
+pub async fn frame<S>(State(app): State<S>, request: Request, next: Next) -> Response
+where
+    PageState: FromRef<S>,
+{
     let uri = request.uri().clone();
     let mut response = next.run(request).await;
     let Some(page) = response.extensions_mut().remove::<Page>() else { return response };
-    let live = &app.live;
-    let refresh = Refresh::new(page.live, &uri, interval(live));
+    let live = PageState::from_ref(&app).live;
+    let refresh = Refresh::new(page.live, &uri, interval(&live));
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

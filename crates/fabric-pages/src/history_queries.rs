@@ -32,7 +32,7 @@ pub struct HistoryQueries {
 }
 
 impl HistoryQueries {
-    /// The service of a history file; without a file each request is answered by 404.
+    /// The queries of a history file, if there is one.
     pub fn new(file: Option<Arc<Path>>) -> Self {
         let [query_permits, dump_permits] =
             [MAX_CONCURRENT_QUERIES, 1].map(|permits| Arc::new(Semaphore::new(permits)));
@@ -51,9 +51,9 @@ pub async fn run_query<T: Send + 'static>(
     let waiting = Arc::downgrade(&client);
     // Aborts when it is dropped: a query that has not started when its client leaves will not start.
     let mut thread = JoinSet::new();
-    let permit = blocking::permit();
+    let (permit, span) = (blocking::permit(), tracing::Span::current());
     thread.spawn_blocking(move || {
-        let _permit = permit;
+        let (_permit, _in_request) = (permit, span.entered());
         let is_over = move || waiting.strong_count() == 0;
         query(&Reader::open(&file)?.limited(MAX_READINGS).interrupted_when(is_over)?)
     });

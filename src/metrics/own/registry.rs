@@ -59,13 +59,12 @@ impl OwnMetrics {
 
     /// Adds what the server refuses, and how its web config file is read.
     #[must_use]
-    pub fn with_security(self, security: &Security) -> Self {
-        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn with_security(mut self, security: &Security) -> Self {
+        let registry = self.registry.get_mut().unwrap_or_else(PoisonError::into_inner);
         registry.register_collector(Box::new(RefusalCollector(security.refusals())));
         if let Some(status) = security.reload_status() {
             registry.register_collector(Box::new(WebConfigCollector(status)));
         }
-        drop(registry);
         self
     }
 
@@ -89,15 +88,39 @@ impl OwnMetrics {
     ) {
         // Held until the end: another scrape may be of the next state.
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let published = Published { state: state.clone(), rendering };
-        *self.state.0.lock().unwrap_or_else(PoisonError::into_inner) = published;
+        let collect = |published| {
+            *self.state.0.lock().unwrap_or_else(PoisonError::into_inner) = published;
+        };
+        collect(Published { state: state.clone(), rendering });
         let mut encoded = String::new();
         // Writing to a text does not fail.
         let _ = encode_registry(&mut encoded, &registry);
+        // Until the next scrape, later sweeps replace this state: its snapshots must not stay in memory.
+        collect(Published::default());
         text::append(&encoded, out, format);
     }
 }
 
 fn register(registry: &mut Registry, family: &Family, metric: impl Metric) {
     registry.register(&*family.name, &*family.help, metric);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use fabric_observation::Observation;
+
+    #[test]
+    fn state_of_a_scrape_is_not_kept_in_memory() {
+        let own = OwnMetrics::new(Path::new("/nowhere"));
+        let state = SharedState::from(vec![Arc::new(Observation::default())]);
+        let fabric = Arc::downgrade(&state.fabrics[0]);
+        let mut text = Vec::new();
+        own.write(&state, Duration::ZERO, &mut text, Format::Text);
+        drop(state);
+        assert!(String::from_utf8(text).unwrap().contains("\nfabric_exporter_mads_total{"));
+        assert_eq!(fabric.strong_count(), 0);
+    }
 }

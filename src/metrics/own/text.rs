@@ -4,7 +4,7 @@ use exposition::Format;
 
 use super::families;
 
-/// Appends the text of a registry, which is OpenMetrics without its end. Headers are written anew: the text format names
+/// Appends the text of a registry, which is OpenMetrics without its end. Headers are written again: the text format names
 /// families of counters as their samples, and help has no further full stop. Families without samples are left out.
 pub(super) fn append(registry: &str, out: &mut Vec<u8>, format: Format) {
     let mut header = None;

@@ -1,4 +1,4 @@
-//! An incident: what is told of events with one cause.
+//! An incident: events with one cause, and what users are told about them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
