@@ -41,7 +41,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench trust week fuzz docs build install dist check-dist manuals deb rpm deps cargo-deb cargo-cyclonedx clean
+.PHONY: help demo test lint policy packages advisories bench bench-quick trust week fuzz docs build install dist check-dist manuals deb rpm deps cargo-deb cargo-cyclonedx clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
@@ -92,13 +92,22 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
+	cargo bench $(LOCKED) --bench floor
 	cargo bench $(LOCKED) --bench history
-	cargo bench $(LOCKED) --bench host
+	@# The program as it is installed: cargo builds that of a bench with the features of the tests.
+	@$(MAKE) --no-print-directory build
+	PROGRAM_UNDER_TEST=$(abspath $(TARGET))/release/fabric-exporter cargo bench $(LOCKED) --profile dev --bench host
 	cargo bench $(LOCKED) --bench load
 	cargo bench $(LOCKED) --bench pages
 	@# It measures Prometheus, not our code.
 	cargo bench $(LOCKED) --profile dev --bench rules
 	cargo bench $(LOCKED) --bench shards
+
+bench-quick: deps ## compare the costs with those of the last release, as ratios (3 minutes after the build)
+	@$(MAKE) --no-print-directory build
+	PROGRAM_UNDER_TEST=$(abspath $(TARGET))/release/fabric-exporter cargo bench $(LOCKED) --profile dev --bench host -- quick
+	cargo bench $(LOCKED) --bench floor -- quick
+	cargo bench $(LOCKED) --bench scale -- quick
 
 # Not part of test: hours. It continues where it was interrupted.
 trust: ## evaluate 3 million simulated cable-days, and write docs/trust.md (hours; TRUST="--cables 300 --days 10")

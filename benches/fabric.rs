@@ -8,29 +8,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
+#[path = "measure/ibsim.rs"]
+mod on_ibsim;
 use test_rig as rig;
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use measure::{median, pin, sweeps};
+use on_ibsim::{IBQUERYERRORS, count_waits, timed};
 use rig::diags::Discovery;
-use rig::{Exporter, Ibsim, OpenSm, Proxy, Seat, topology};
+use rig::{Exporter, Ibsim, OpenSm, Proxy, Seat, cpu_time, topology};
 
 const ROUNDS: usize = 3;
 const SWEEPS: usize = 5;
 const DELAY: Duration = Duration::from_micros(50);
-/// Reads all counters of all ports, as exporters that wrap it do.
-const IBQUERYERRORS: [&str; 8] = [
-    "--skip-sl",
-    "--verbose",
-    "--details",
-    "--suppress-common",
-    "--data",
-    "--report-port",
-    "--switch",
-    "--ca",
-];
 
 /// The times of a client in all rounds.
 struct Figures(Vec<f64>);
@@ -46,17 +37,6 @@ fn ratio(what: &str, ours: &Figures, theirs: &Figures, wanted: &str) {
     let pairs: Vec<f64> =
         ours.0.iter().zip(&theirs.0).map(|(ours, theirs)| ours / theirs).collect();
     println!("  {what:<58} {:>8.3}     target: {wanted}", median(pairs));
-}
-
-fn timed(seat: &Seat, program: &str, args: &[&str]) -> f64 {
-    let mut command = seat.command(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let began = Instant::now();
-    let status = command.status().unwrap();
-    let took = began.elapsed().as_secs_f64();
-    // The exit code of ibqueryerrors says that it found errors: every port has one.
-    assert!(status.code().is_some(), "{program}: {status}");
-    took
 }
 
 /// One round of the exporter: the median of its sweeps, its discovery, and other metrics.
@@ -94,17 +74,6 @@ fn peak_mib(pid: u32) -> f64 {
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
 }
 
-/// The CPU time of a process, in seconds.
-fn cpu_seconds(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // Behind the name, which may hold anything, utime and stime are the 12th and 13th; in ticks of
-    // 10 ms on every Linux that runs here.
-    let (_, fields) = stat.rsplit_once(')').unwrap();
-    let ticks =
-        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<f64>().unwrap());
-    ticks.sum::<f64>() / 100.0
-}
-
 fn answered(exporter: &Exporter) -> f64 {
     let metrics = exporter.metrics();
     let mads = metrics.all("fabric_exporter_mads_total");
@@ -116,13 +85,13 @@ fn exporter_round(seat: impl Into<Seat>) -> Round {
     let mut exporter = Exporter::start_uncaptured(seat, &flags);
     exporter.wait_ready();
     let (mads, cpu, done) =
-        (answered(&exporter), cpu_seconds(exporter.pid()), sweeps(&exporter.log()).len());
+        (answered(&exporter), cpu_time(exporter.pid()), sweeps(&exporter.log()).len());
     let limit = Duration::from_secs(120);
     let durations = rig::wait_until(limit, "the sweeps", || {
         std::thread::sleep(Duration::from_millis(50));
         Some(sweeps(&exporter.log())).filter(|all| all.len() >= done + SWEEPS)
     });
-    let cpu = cpu_seconds(exporter.pid()) - cpu;
+    let cpu = cpu_time(exporter.pid()).saturating_sub(cpu);
     let mads = answered(&exporter) - mads;
     let metric =
         |name: &str| exporter.metrics().get(name, &[]).unwrap_or_else(|| panic!("no {name}"));
@@ -134,7 +103,7 @@ fn exporter_round(seat: impl Into<Seat>) -> Round {
         packed: scrape(&exporter, &[("Accept-Encoding", "gzip")]),
         plain: scrape(&exporter, &[]),
         peak_mib: peak_mib(exporter.pid()),
-        cpu_micros_a_mad: cpu / mads * 1e6,
+        cpu_micros_a_mad: cpu.as_secs_f64() / mads * 1e6,
     };
     assert!(exporter.stop().success());
     round
@@ -171,14 +140,7 @@ fn main() {
     let net = topology::five_thousand_hosts();
     let ibsim = Ibsim::start(&net);
     let opensm = OpenSm::start(&ibsim);
-    // ibqueryerrors reports only ports with errors: with one on each port it reads and reports all.
-    let waits: Vec<String> = topology::all_connected_ports(&net)
-        .iter()
-        .map(|(node, port)| {
-            format!("PerformanceSet \"{node}\"[{port}] PortCounters.PortXmitWait=1")
-        })
-        .collect();
-    ibsim.console_many(&waits);
+    count_waits(&ibsim, &net);
     let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
     println!("{} nodes, {} cables", found.nodes.len(), found.links.len());
 

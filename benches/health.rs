@@ -77,24 +77,24 @@ impl Read {
         let story = scenario.resolve(&Overrides::default()).unwrap();
         let seat = story.local_ports[0];
         let time = SimClock::Virtual { began: SystemTime::UNIX_EPOCH };
-        let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
+        let mut transport = SimTransport::new(share(Simulation::new(story)), seat, time);
         let mut client = MadClient::new(SendConfig::default());
         let mut go = |step: &mut dyn FnMut(&mut MadClient, &mut SimTransport)| {
-            let next = wire.now() + INTERVAL;
-            step(&mut client, &mut wire);
-            wire.receive(next).unwrap();
+            let next = transport.now() + INTERVAL;
+            step(&mut client, &mut transport);
+            transport.receive(next).unwrap();
         };
         let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
-        go(&mut |client, wire| execute(&mut discovery, client, wire));
+        go(&mut |client, transport| execute(&mut discovery, client, transport));
         let (found, names) = (discovery.finish().fabric, Naming::default());
         let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
         let mut agents =
             AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
         let mut sweeps = Vec::new();
         for _ in 0..3 {
-            go(&mut |client, wire| {
-                let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-                execute(&mut sweep, client, wire);
+            go(&mut |client, transport| {
+                let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
+                execute(&mut sweep, client, transport);
                 sweeps.push(sweep.finish().snapshot);
             });
         }
@@ -156,8 +156,8 @@ impl Read {
     }
 }
 
-fn execute(plan: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimTransport) {
-    run(plan, client, wire, &AtomicBool::new(false)).unwrap();
+fn execute(plan: &mut impl QueryPlan, client: &mut MadClient, transport: &mut SimTransport) {
+    run(plan, client, transport, &AtomicBool::new(false)).unwrap();
 }
 
 /// Errors that a port has counted after this many sweeps.

@@ -365,7 +365,7 @@ fn report(reader: &Reader, window: Window) {
     let all = events_took + moved_took + then_took + cover_took + series_took;
     let (page, whole) = took(|| {
         let tell = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
-        let report = Report::compute(reader, window, window.to, &tell).unwrap();
+        let report = Report::compute(reader, window, None, window.to, &tell).unwrap();
         assert_eq!(report.findings.len() + report.more_findings, SUSPECTS);
         html::write(&report, &LocalClock::now())
     });

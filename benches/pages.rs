@@ -55,24 +55,24 @@ fn observed() -> Observation {
     let story = scenario.resolve(&Overrides::default()).unwrap();
     let seat = story.local_ports[0];
     let time = SimClock::Virtual { began: SystemTime::now() };
-    let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
+    let mut transport = SimTransport::new(share(Simulation::new(story)), seat, time);
     let mut client = MadClient::new(SendConfig::default());
     let stop = AtomicBool::new(false);
     let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
-    run(&mut discovery, &mut client, &mut wire, &stop).unwrap();
+    run(&mut discovery, &mut client, &mut transport, &stop).unwrap();
     let (found, names) = (discovery.finish().fabric, Naming::default());
     let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
     let mut evaluator = LinkEvaluator::new(LimitTable::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {
-        let next = wire.now() + INTERVAL;
-        let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-        run(&mut sweep, &mut client, &mut wire, &stop).unwrap();
+        let next = transport.now() + INTERVAL;
+        let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
+        run(&mut sweep, &mut client, &mut transport, &stop).unwrap();
         let (snapshot, assessment) = evaluator.evaluate(sweep.finish().snapshot);
         observation.assessment = assessment;
         observation.snapshot = Some(snapshot.into());
-        wire.receive(next).unwrap();
+        transport.receive(next).unwrap();
     }
     observation
 }

@@ -21,7 +21,7 @@ use fabric_exporter::metrics::{Format, OwnMetrics, RenderedMetrics};
 use ib_sim::scenario::{Overrides, Scenario};
 use measure::median;
 use rig::rules::Rule;
-use rig::{Prometheus, Simulated, promql, rules};
+use rig::{Prometheus, Simulated, cpu_time, promql, rules};
 
 /// From one sample to the next.
 const INTERVAL: u64 = 15;
@@ -205,18 +205,13 @@ fn cost(prometheus: &Prometheus, rule: &Rule) -> Cost {
     let counted = format!("count({})", rule.expr);
     let (wall, processors) = (0..ROUNDS)
         .map(|_| {
-            let (began, before) = (Instant::now(), processor_seconds(prometheus.pid()));
+            let (began, before) = (Instant::now(), cpu_time(prometheus.pid()));
             prometheus.query_at(&counted, NOW as f64).unwrap_or_else(|e| panic!("{name}: {e}"));
-            (began.elapsed().as_secs_f64(), processor_seconds(prometheus.pid()) - before)
+            let processors = cpu_time(prometheus.pid()).saturating_sub(before);
+            (began.elapsed().as_secs_f64(), processors.as_secs_f64())
         })
         .unzip();
     Cost { name, wall: median(wall), processors: median(processors) }
-}
-
-/// The CPU time of a process, user and system.
-fn processor_seconds(pid: u32) -> f64 {
-    let stat = procfs::process::Process::new(i32::try_from(pid).unwrap()).unwrap().stat().unwrap();
-    (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64
 }
 
 /// The metrics that rules read.

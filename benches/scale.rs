@@ -13,6 +13,8 @@
 mod measure;
 #[path = "scale/plot.rs"]
 mod plot;
+#[path = "scale/rendering.rs"]
+mod rendering;
 
 use std::process::Command;
 use std::sync::Arc;
@@ -31,9 +33,11 @@ use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::stats::MadOutcome;
 use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
-use measure::median;
+use measure::{median, ratios};
 use peak_alloc::PeakAlloc;
 use process_clock::Clock;
+use rendering::Renderings;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 /// Counts the bytes of the heap.
@@ -62,8 +66,25 @@ const SIZES: [Size; 5] = [
     Size { hosts: 27_000, radix: 40, down: 18, up: 18 },
 ];
 
+/// That of `make bench-quick`.
+const QUICK_SIZE: Size = SIZES[2];
+
+/// The heap of the exporter between two sweeps, in KiB per port.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Heap {
+    at_rest: f64,
+    /// The compressed metrics.
+    text: f64,
+    /// What the monitor keeps from sweep to sweep.
+    kept: f64,
+    /// The published assessment of ports and links.
+    verdicts: f64,
+    /// The published readings and states.
+    readings: f64,
+}
+
 /// The cost of one size.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Cost {
     /// Connected ports.
     pub ports: f64,
@@ -76,34 +97,14 @@ pub struct Cost {
     sim_micros: f64,
     /// Peak heap of the exporter, in KiB per port.
     pub kib: f64,
-    render: f64,
+    heap: Heap,
+    /// The share of the text of the metrics that was rendered again after the last sweep, of which the traffic of all
+    /// ports has moved.
+    again: f64,
+    renderings: Renderings,
 }
 
-const FIELDS: usize = 9;
-
 impl Cost {
-    fn fields(&self) -> [f64; FIELDS] {
-        [
-            self.ports,
-            self.nodes,
-            self.discovery,
-            self.sweep,
-            self.mads,
-            self.own_micros,
-            self.sim_micros,
-            self.kib,
-            self.render,
-        ]
-    }
-
-    fn from_fields(of: &[f64]) -> Cost {
-        let &[ports, nodes, discovery, sweep, mads, own_micros, sim_micros, kib, render] = of
-        else {
-            panic!("{} fields", of.len());
-        };
-        Cost { ports, nodes, discovery, sweep, mads, own_micros, sim_micros, kib, render }
-    }
-
     /// CPU time of the exporter per port and sweep, in µs.
     pub fn micros_a_port(&self) -> f64 {
         self.own_micros * self.mads / self.ports
@@ -112,7 +113,7 @@ impl Cost {
 
 /// A transport that measures the simulator's time.
 struct Timed {
-    wire: SimTransport,
+    transport: SimTransport,
     nanos: Arc<AtomicU64>,
 }
 
@@ -131,47 +132,37 @@ impl Timed {
 
 impl MadTransport for Timed {
     fn now(&self) -> Moment {
-        self.wire.now()
+        self.transport.now()
     }
 
     fn anchor(&self) -> Anchor {
-        self.wire.anchor()
+        self.transport.anchor()
     }
 
     fn local_port(&self) -> LocalPort {
-        self.wire.local_port()
+        self.transport.local_port()
     }
 
     fn refresh(&mut self) {
-        self.wire.refresh();
+        self.transport.refresh();
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         let began = Instant::now();
-        let sent = self.wire.send(parcel);
+        let sent = self.transport.send(parcel);
         self.took(began);
         sent
     }
 
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         let began = Instant::now();
-        let received = self.wire.receive(until)?;
+        let received = self.transport.receive(until)?;
         // A wait without a response is the pause between two sweeps.
         if received.is_some() {
             self.took(began);
         }
         Ok(received)
     }
-}
-
-/// The CPU time of this process, in nanoseconds.
-fn cpu_nanos() -> u64 {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let of = |task: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        text.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or(0)
-    };
-    tasks.flatten().map(of).sum()
 }
 
 fn settings() -> FabricSettings {
@@ -193,7 +184,7 @@ fn measure(size: Size) -> Cost {
     let (time, world) = (SimClock::Real(Clock::start()), share(Simulation::new(story)));
     let nanos = Arc::new(AtomicU64::new(0));
     let open =
-        || Timed { wire: SimTransport::new(world.clone(), seat, time), nanos: nanos.clone() };
+        || Timed { transport: SimTransport::new(world.clone(), seat, time), nanos: nanos.clone() };
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
 
@@ -202,45 +193,71 @@ fn measure(size: Size) -> Cost {
     let (state, mut seen) =
         watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let monitor = Monitor::new(settings, None, Arc::new(state), 0, Arc::clone(&stop)).unwrap();
-    let wire = open();
+    let transport = open();
     let thread = std::thread::spawn(move || {
-        monitor.run(wire, || Err::<Timed, _>("the simulated device never goes"));
+        monitor.run(transport, || Err::<Timed, _>("the simulated device never goes"));
     });
 
-    let (mut sweeps, mut renders) = (Vec::new(), Vec::new());
-    let (mut begin, mut end) = (None, (0, 0, 0, 0));
+    let mut sweeps = Vec::new();
+    let (mut begin, mut end) = (None, (Duration::ZERO, 0, 0, 0));
     let mut last = Observation::default();
     // The served exposition stays in memory until the next one is rendered, as in the server.
-    let mut served;
+    let mut served: Option<RenderedMetrics> = None;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     while sweeps.len() < SWEEPS as usize {
         runtime.block_on(seen.changed()).unwrap();
         let state = seen.borrow_and_update().clone();
         last = (*state.fabrics[0]).clone();
-        let render = Instant::now();
-        served = RenderedMetrics::first(state);
-        let took = render.elapsed().as_secs_f64();
-        std::hint::black_box(&served);
+        served = Some(match served {
+            None => RenderedMetrics::first(state),
+            Some(served) => served.next(state),
+        });
         let Some(snapshot) = &last.snapshot else { continue };
         let answered = last.mads.total(MadOutcome::Answered);
-        let now = (cpu_nanos(), nanos.load(Ordering::Relaxed), answered, last.stats.sweeps);
+        let cpu = test_rig::cpu_time(std::process::id());
+        let now = (cpu, nanos.load(Ordering::Relaxed), answered, last.stats.sweeps);
         if begin.is_some() {
             sweeps.push(snapshot.ended.since(snapshot.began).as_secs_f64());
-            renders.push(took);
             end = now;
         }
         begin.get_or_insert(now);
     }
-    let kib = (HEAP.peak_usage() - before) as f64 / 1024.0;
+    let (kib, rests) = ((HEAP.peak_usage() - before) as f64 / 1024.0, HEAP.current_usage());
+    let served = served.unwrap();
+    let again = served.rendered().bytes as f64 / rendering::text_of(&served) as f64;
+    // What becomes free as each owner goes is what it has alone.
+    let mut now = HEAP.current_usage();
+    let mut freed = || {
+        let was = std::mem::replace(&mut now, HEAP.current_usage());
+        was.saturating_sub(now) as f64 / 1024.0
+    };
+    drop(served);
+    let text = freed();
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
-
-    let fabric = Arc::clone(&last.snapshot.unwrap().fabric);
+    drop(seen);
+    let kept = freed();
+    let renderings = rendering::measure(&last);
+    let Observation { snapshot, assessment, stats, .. } = last;
+    let snapshot = snapshot.unwrap();
+    freed();
+    drop(assessment);
+    let verdicts = freed();
+    let fabric = Arc::clone(&snapshot.fabric);
+    drop(snapshot);
+    let readings = freed();
     let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count() as f64;
     let begin = begin.unwrap();
     let mads = (end.2 - begin.2) as f64;
-    let (all, sim) = ((end.0 - begin.0) as f64, (end.1 - begin.1) as f64);
-    let (anchor, ended) = last.stats.discovery.unwrap();
+    let (all, sim) = (end.0.saturating_sub(begin.0).as_nanos() as f64, (end.1 - begin.1) as f64);
+    let (anchor, ended) = stats.discovery.unwrap();
+    let heap = Heap {
+        at_rest: (rests - before) as f64 / 1024.0 / ports,
+        text: text / ports,
+        kept: kept / ports,
+        verdicts: verdicts / ports,
+        readings: readings / ports,
+    };
     Cost {
         ports,
         nodes: fabric.nodes.len() as f64,
@@ -250,7 +267,33 @@ fn measure(size: Size) -> Cost {
         own_micros: (all - sim) / mads / 1e3,
         sim_micros: sim / mads / 1e3,
         kib: kib / ports,
-        render: median(renders),
+        heap,
+        again,
+        renderings,
+    }
+}
+
+fn print_heaps(costs: &[Cost]) {
+    println!(
+        "\nHeap in KiB per port: the peak, between two sweeps, and of that what goes with each owner"
+    );
+    println!(
+        "{:>8} {:>6} {:>8} {:>8} {:>13} {:>9} {:>9} {:>20}",
+        "ports",
+        "peak",
+        "at rest",
+        "metrics",
+        "kept by sweep",
+        "verdicts",
+        "readings",
+        "topology and others"
+    );
+    for Cost { ports, kib, heap, .. } in costs {
+        let Heap { at_rest, text, kept, verdicts, readings } = heap;
+        let rest = at_rest - text - kept - verdicts - readings;
+        println!(
+            "{ports:>8} {kib:>6.2} {at_rest:>8.2} {text:>8.2} {kept:>13.2} {verdicts:>9.2} {readings:>9.2} {rest:>20.2}"
+        );
     }
 }
 
@@ -258,16 +301,30 @@ fn main() {
     let mut args = std::env::args().skip_while(|arg| arg != "--size").skip(1);
     if let Some(index) = args.next() {
         let cost = measure(SIZES[index.parse::<usize>().unwrap()]);
-        println!("{}", cost.fields().map(|field| field.to_string()).join(" "));
+        println!("{}", serde_json::to_string(&cost).unwrap());
         return;
     }
     // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
+    if ratios::is_quick() {
+        let cost = measure(QUICK_SIZE);
+        let Renderings { first, typical, .. } = cost.renderings;
+        ratios::report(
+            "rendering 25,440 ports: after a typical sweep / the first time",
+            typical[0] / first[0],
+        );
+        ratios::report(
+            "25,440 ports: CPU per MAD / the simulator's",
+            cost.own_micros / cost.sim_micros,
+        );
+        ratios::report("25,440 ports: heap in KiB per port / 4", cost.kib / 4.0);
+        return;
+    }
     println!("The exporter on simulated fabrics, without added delay, excluding the simulator");
     println!(
-        "{:>8} {:>7} {:>11} {:>8} {:>10} {:>11} {:>12} {:>11} {:>9} {:>10}",
+        "{:>8} {:>7} {:>11} {:>8} {:>10} {:>11} {:>12} {:>11} {:>10}",
         "ports",
         "nodes",
         "discovery",
@@ -276,7 +333,6 @@ fn main() {
         "own CPU",
         "CPU per port",
         "memory",
-        "render",
         "simulator"
     );
     let mut costs = Vec::new();
@@ -286,12 +342,9 @@ fn main() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        let fields: Vec<f64> =
-            text.split_whitespace().map(|field| field.parse().unwrap()).collect();
-        let cost = Cost::from_fields(&fields);
+        let cost: Cost = serde_json::from_slice(&output.stdout).unwrap();
         println!(
-            "{:>8} {:>7} {:>9.2} s {:>6.2} s {:>10} {:>5.2} us/MAD {:>9.2} us {:>5.2} KiB/p {:>6.0} ms {:>4.2} us/MAD",
+            "{:>8} {:>7} {:>9.2} s {:>6.2} s {:>10} {:>5.2} us/MAD {:>9.2} us {:>5.2} KiB/p {:>4.2} us/MAD",
             cost.ports,
             cost.nodes,
             cost.discovery,
@@ -300,12 +353,32 @@ fn main() {
             cost.own_micros,
             cost.micros_a_port(),
             cost.kib,
-            cost.render * 1e3,
             cost.sim_micros
         );
         costs.push(cost);
     }
+    println!("\nRendering the metrics: CPU time in ms, least and most of 5 runs");
+    println!(
+        "{:>8} {:>13} {:>13} {:>13} {:>30}",
+        "ports", "first", "typical", "worst", "rendered again in the last sweep"
+    );
+    let range = |[least, most]: [f64; 2]| format!("{:.0} to {:.0}", least * 1e3, most * 1e3);
+    for cost in &costs {
+        let Renderings { first, typical, worst } = cost.renderings;
+        println!(
+            "{:>8} {:>13} {:>13} {:>13} {:>28.0} %",
+            cost.ports,
+            range(first),
+            range(typical),
+            range(worst),
+            cost.again * 100.0
+        );
+    }
+    print_heaps(&costs);
     let sixty = costs[3];
+    println!(
+        "\n  60,000 ports: rendering at most 150 ms after a typical sweep, 533 ms in the worst case"
+    );
     println!("\n  60,000 ports: sweep {:.2} s, target: at most 1.5 s", sixty.sweep);
     let most = |of: fn(&Cost) -> f64| costs.iter().map(of).fold(0.0, f64::max);
     println!(

@@ -173,10 +173,14 @@ impl Source for HistoryClient {
     fn ports(&self, called: &str) -> Answer<Vec<Port>> {
         let ports: Vec<Port> = self.query(&HistoryQuery::Ports(called.to_owned()))?;
         let reference = Reference::new(called);
-        if !ports.is_empty() || reference.lid.is_none() && reference.guid.is_none() {
+        // Names of ports at front panels have slashes or are a word of their own.
+        let may_be_front_panel = || called.contains(['/', ' ', '[', ':']);
+        let is_by_name = reference.lid.is_none() && reference.guid.is_none();
+        if !ports.is_empty() || is_by_name && !may_be_front_panel() {
             return Ok(ports);
         }
-        // A LID or the GUID of a port: a history does not have them, but the exporter knows the present ones.
+        // A LID, the GUID of a port, or a name at a front panel: a history does not have them, but the exporter knows
+        // the present ones.
         let mut ports = Vec::new();
         for called in self.present(called)? {
             ports.extend(self.query::<Vec<Port>>(&HistoryQuery::Ports(called))?);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use fabric_exporter::cli::{Cli, leftovers};
+use fabric_exporter::cli::{Cli, check_node, leftovers};
 use fabric_exporter::sandbox::opener;
 use fabric_exporter::{log, resolver};
 
@@ -22,7 +22,14 @@ fn main() -> ExitCode {
     }
     ignore_file_size_signal();
     resolver::use_hosts_file_and_dns();
-    let (error, exit_code) = match Cli::parse().run() {
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let _ = error.print();
+        // Of Nagios 2 is critical.
+        let is_unknown = error.use_stderr() && check_node::is_nagios(std::env::args_os());
+        let code = if is_unknown { check_node::NAGIOS_UNKNOWN.into() } else { error.exit_code() };
+        std::process::exit(code)
+    });
+    let (error, exit_code) = match cli.run() {
         Ok(exit_code) => (String::new(), exit_code),
         Err(fatal) => {
             let lines = fatal.message.lines().map(|line| format!("fabric-exporter: {line}\n"));

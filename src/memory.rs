@@ -24,3 +24,18 @@ pub fn use_one_arena() {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
+
+/// How much free memory stays at the end of the heap: what reading and rendering the devices of a host, and a scrape,
+/// take for a moment.
+#[cfg(target_env = "gnu")]
+const KEPT: std::ffi::c_int = 1 << 20;
+
+/// Keeps that much. By default it is 128 KiB: the heap then grew and shrank at each scrape, and the kernel cleared each
+/// page again, which was a fifth of the CPU time of an exporter of host metrics. It costs 0.5 MiB.
+pub fn keep_some() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: as above.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+    }
+}

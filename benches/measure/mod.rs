@@ -1,5 +1,8 @@
 //! Helpers of the benchmarks.
 
+#[allow(dead_code, reason = "not of every benchmark")]
+pub mod ratios;
+
 use std::process::{Command, Stdio};
 
 /// Pins this thread, and the processes and threads that it starts afterwards.
@@ -26,8 +29,18 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 /// The duration of each sweep, from the log: an HTTP request would disturb the measurement.
 #[allow(dead_code, reason = "not of every benchmark")]
 pub fn sweeps(log: &str) -> Vec<f64> {
-    let swept = log.lines().filter(|line| line.contains("sweep finished"));
-    swept.filter_map(|line| line.split_once(" took=")).map(|(_, took)| seconds(took)).collect()
+    logged(log, "sweep finished", " took=")
+}
+
+/// The CPU time of each sweep, from the log: of its thread, without evaluation and rendering.
+#[allow(dead_code, reason = "not of every benchmark")]
+pub fn sweep_cpus(log: &str) -> Vec<f64> {
+    logged(log, "all responses of a sweep handled", " cpu=")
+}
+
+fn logged(log: &str, message: &str, field: &str) -> Vec<f64> {
+    let lines = log.lines().filter(|line| line.contains(message));
+    lines.filter_map(|line| line.split_once(field)).map(|(_, value)| seconds(value)).collect()
 }
 
 /// Parses the Debug format of a duration: `1.25s`, `702.1ms`, `310µs`.

@@ -153,8 +153,8 @@ impl Hostile<'_> {
             }
             11 => return Ok(Some(Received::Malformed { bytes: usize::from(script.u16()) })),
             12 => {
-                let transaction = mad.transaction_id().wrapping_sub(u32::from(little));
-                return Ok(Some(Received::Expired { transaction_id: transaction }));
+                let transaction_id = mad.transaction_id().wrapping_sub(u32::from(little));
+                return Ok(Some(Received::Expired { class: mad.class(), transaction_id }));
             }
             13 => mad.set_status(script.u16()),
             14 => {

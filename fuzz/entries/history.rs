@@ -122,7 +122,7 @@ pub fn ask(source: &dyn Source) {
         }
     }
     let clock = LocalClock::now();
-    if let Ok(report) = Report::compute(source, window, window.to, &|at| clock.format(at)) {
+    if let Ok(report) = Report::compute(source, window, None, window.to, &|at| clock.format(at)) {
         let _ = (report.summary(), markdown::write(&report, &clock));
         let page = html::write(&report, &clock);
         assert!(!page.contains("<script>alert"), "text is escaped");

@@ -4,12 +4,13 @@ use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities, Redirect};
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::Attribute;
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::forwarding_table::LinearForwardingTable;
 use ib_mad::pma;
 use ib_mad::pma::{AgentProfile, DetailPolicy, OptionalCounters, PortSamplesControl};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use ib_mad::{LEN, Mad, Query};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SwitchPortStateTable};
+use ib_mad::{LEN, Lid, Mad, Query};
 use ib_mad::{Moment, Reading};
 
 use super::input::Input;
@@ -45,6 +46,8 @@ pub fn run(bytes: &[u8]) {
         PortInfo,
         PKeyTable,
         SmInfo,
+        SwitchPortStateTable,
+        LinearForwardingTable,
         PortInfoExtended,
         MellanoxExtendedPortInfo,
         ClassPortInfo,
@@ -73,6 +76,15 @@ fn meaning(mad: &Mad) {
         MellanoxExtendedPortInfo::decode(mad).is_fdr10(),
         PKeyTable::port_and_block(mad.modifier()),
     );
+    let table = SwitchPortStateTable::decode(mad);
+    for number in 0..=255 {
+        let _ = table.state(number);
+    }
+    let _ = port.has_state_table();
+    let routes = LinearForwardingTable::decode(mad);
+    for lid in 0..=u16::MAX {
+        let _ = routes.entry(Lid(lid));
+    }
     let _ = Redirect::decode(mad);
     let _ = CounterSelect::decode(mad).counters().count();
     let options = Some(PortSamplesControl::decode(mad).option_mask);

@@ -39,6 +39,11 @@ pub(super) fn reason(link: &Link) -> String {
     }
 }
 
+/// A count; with a + if it is a lower bound, because a counter is saturated.
+pub(super) fn count(count: u64, is_least: bool) -> String {
+    format!("{count}{}", if is_least { "+" } else { "" })
+}
+
 /// A share as a percentage: `12.3%`.
 pub(super) fn percent(share: f32) -> String {
     format!("{:.1}%", share * 100.0)

@@ -239,6 +239,7 @@ impl<'a> Daemon<'a> {
         let sweeps = !self.settings.fabrics.is_empty();
         if !sweeps {
             memory::use_one_arena();
+            memory::keep_some();
         }
         workers.extend(self.recording()?);
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
@@ -403,7 +404,8 @@ fn lower_priority(nice: i32) {
 }
 
 /// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with its interface and
-/// its events, and a host may have hundreds of virtual functions. The usual 1,024 are for programs that use select().
+/// its events, and some 60 for the files of each port that stay open; and a host may have hundreds of virtual
+/// functions. The usual 1,024 are for programs that use select().
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -147,7 +147,12 @@ impl LinksArgs {
     fn selects(&self, link: &Link, ends: &[NodeMatch]) -> bool {
         let reasons = link.reasons.iter().map(|reason| &*reason.reason);
         let has = |end: &End| node_match::is_wanted(ends, &end.node, &end.guid, Some(end.port));
-        self.selection.selects(link.verdict(), reasons) && link.ends.iter().any(has)
+        // Each plane may be at a node of its own.
+        let ports = link.planes.iter().flat_map(|plane| &plane.ports);
+        let mut has_plane =
+            ports.map(|port| node_match::is_wanted(ends, &port.node, &port.guid, Some(port.port)));
+        self.selection.selects(link.verdict(), reasons)
+            && (link.ends.iter().any(has) || has_plane.any(|has| has))
     }
 
     /// Whether the exporter can select the links and their order: of 30,000 links, all models take a second.
@@ -374,8 +379,7 @@ fn counts(link: &Link) -> String {
 fn counts_of(end: &End) -> String {
     let counters = end.counters.iter().filter(|(name, _)| !name.starts_with("fec_corrected_"));
     let counts = counters.map(|(name, count)| {
-        let more = if end.saturated.contains(name) { "+" } else { "" };
-        format!("{name} {count}{more}")
+        format!("{name} {}", cells::count(*count, end.saturated.contains(name)))
     });
     counts.collect::<Vec<_>>().join(", ")
 }

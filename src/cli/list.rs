@@ -145,10 +145,12 @@ impl<S: SortKey> ListArgs<S> {
             return self.watch(source, interval, find, text);
         }
         let found = find(source)?;
-        if print(&text(&found.model)?)? && !self.json {
+        if print(&text(&found.model)?)? {
             // The output is complete: an error here does not matter.
             let mut stderr = std::io::stderr();
-            for line in source.notes.iter().chain([&summary(source, &found)]) {
+            let summary = summary(source, &found);
+            let about = source.notes.iter().chain([&summary]).filter(|_| !self.json);
+            for line in about.chain(&source.unused) {
                 let _ = writeln!(stderr, "{line}");
             }
         }

@@ -2,6 +2,7 @@
 
 mod cells;
 pub mod check;
+pub mod check_node;
 pub mod completions;
 mod daemon;
 pub mod demo;
@@ -20,6 +21,7 @@ pub mod nodes;
 mod output;
 pub mod ports;
 pub mod serve;
+mod slurm;
 mod source;
 mod table;
 pub mod terminal;
@@ -86,6 +88,7 @@ impl Cli {
             Verb::Completions(args) => completions::run(&args, &Cli::command()),
             Verb::Man(args) => man::run(&args, &Cli::command()),
             Verb::Demo(args) => demo::run(args),
+            Verb::CheckNode(args) => return check_node::run(args),
             Verb::Doctor(args) => return doctor::run(args, color).map(ExitCode::from),
         }?;
         Ok(ExitCode::SUCCESS)
@@ -107,6 +110,8 @@ pub enum Verb {
     Ports(ports::PortsArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
+    /// Check whether the fabric is fine for this host or others: one line and an exit code for schedulers
+    CheckNode(check_node::CheckNodeArgs),
     /// Query the recorded history: events, counters, reports and exports
     History(history::HistoryArgs),
     /// Validate the config file and all files that it names

@@ -27,7 +27,7 @@ Examples:
   fabric-exporter nodes --url http://127.0.0.1:10315 --node 'leaf-*' --sort temperature
   fabric-exporter nodes --down --json
 
-VERDICT is the worst verdict of the node's links. Nodes that are down come first: switches, then
+VERDICT is the worst verdict of the node's links, unknown without links. Nodes that are down come first: switches, then
 others, then those BEHIND one that is down. A terminal shows FIRMWARE, LID and GUID only if they
 fit: see --wide.";
 
@@ -124,7 +124,7 @@ impl NodesArgs {
                 if !self.selects(&node, wanted) {
                     continue;
                 }
-                let verdict = worst(&node);
+                let verdict = node.verdicts.worst();
                 verdicts.add(verdict);
                 if is_seen {
                     let mut one = Verdicts::default();
@@ -151,20 +151,19 @@ impl NodesArgs {
 
     fn selects(&self, node: &Node, wanted: &[NodeMatch]) -> bool {
         (!self.down || !node.up)
-            && (self.verdict.is_empty() || self.verdict.contains(&worst(node)))
+            && (self.verdict.is_empty() || self.verdict.contains(&node.verdicts.worst()))
             && node_match::is_wanted(wanted, &node.node, &node.guid, None)
     }
 }
 
 /// Why a node is not ok: by its links.
 fn fault(node: &Node) -> Fault {
-    let why = format!("{} with links {}", node.node, cells::verdict_counts(&node.verdicts, false));
+    let links = match node.verdicts.count() {
+        0 => "without links".to_owned(),
+        _ => format!("with links {}", cells::verdict_counts(&node.verdicts, false)),
+    };
+    let why = format!("{} {links}", node.node);
     Fault { why, repair: Some(format!("See fabric-exporter links --node '{}'.", node.node)) }
-}
-
-/// The worst verdict of a node's links; ok without links.
-fn worst(node: &Node) -> Verdict {
-    node.verdicts.worst().unwrap_or(Verdict::Ok)
 }
 
 fn key(order: NodeOrder, node: &Node) -> impl Ord {
@@ -178,7 +177,7 @@ fn key(order: NodeOrder, node: &Node) -> impl Ord {
     let severity = (order == NodeOrder::Verdict).then_some((
         node.up,
         (!node.up).then(|| gate::harm(node)),
-        Reverse((worst(node), node.verdicts.bad, node.verdicts.watch)),
+        Reverse((node.verdicts.worst(), node.verdicts.bad, node.verdicts.watch)),
     ));
     (of_type, lid, heat, firmware, severity, natural_key(&node.node), &*node.guid)
 }
@@ -193,6 +192,7 @@ fn table(found: &Nodes, order: NodeOrder) -> Table {
         ("LINKS", Fit::Whole),
         ("SINCE", Fit::Extra),
         ("BEHIND", Fit::Extra),
+        ("RAIL", Fit::Extra),
         ("DEVICE", Fit::Extra),
         ("TEMP", Fit::Extra),
         ("FIRMWARE", Fit::Extra),
@@ -209,13 +209,11 @@ fn table(found: &Nodes, order: NodeOrder) -> Table {
 }
 
 fn row(fabric: &str, node: &Node) -> super::table::Row {
-    let is_linked = node.verdicts.count() > 0;
-    let verdict = if is_linked { Verdict::word(worst(node).label()) } else { "-" };
-    let color =
-        if node.up { Color::of(worst(node)).filter(|_| is_linked) } else { Some(Color::Bad) };
+    let verdict = node.verdicts.worst();
+    let color = if node.up { Color::of(verdict) } else { Some(Color::Bad) };
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let cells = vec![
-        verdict.to_owned(),
+        Verdict::word(verdict.label()).to_owned(),
         fabric.to_owned(),
         node.node.clone(),
         node.node_type.to_string(),
@@ -223,6 +221,7 @@ fn row(fabric: &str, node: &Node) -> super::table::Row {
         cells::verdict_counts(&node.verdicts, false),
         node.down_since.as_deref().map(gate::local_time).unwrap_or_default(),
         node.behind.as_ref().map(|by| by.node.clone()).unwrap_or_default(),
+        text(&node.rail),
         node.device.as_deref().unwrap_or_default().to_owned(),
         node.temperature.map(|celsius| format!("{celsius:.0} °C")).unwrap_or_default(),
         text(&node.firmware),
@@ -320,6 +319,30 @@ mod tests {
         assert!(
             table.rows.iter().all(|(_, cells)| cells[column("SINCE")].starts_with("2026-11-2"))
         );
+    }
+
+    #[test]
+    fn node_without_links_is_unknown() {
+        let spare = Node { node: "spare".into(), up: true, ..Node::default() };
+        let condition = Condition { verdict: "unknown".into(), ..Condition::default() };
+        let nodes = vec![spare];
+        let fabric = FabricNodes { condition, nodes, ..FabricNodes::default() };
+        let all = Nodes { fabrics: vec![fabric] };
+        let found = |options: &[&str]| {
+            let options = [&["fabric-exporter", "nodes"], options].concat();
+            let Verb::Nodes(args) = Cli::try_parse_from(options).unwrap().verb else {
+                panic!("another verb")
+            };
+            args.select(all.clone(), &[])
+        };
+        let says = "1 node, 0 down; worst links: 0 bad, 0 degraded, 1 unknown, 0 ok";
+        assert_eq!(found(&[]).summary, says);
+        let listed = |verdict: &str| found(&["--verdict", verdict]).model.fabrics[0].nodes.len();
+        assert_eq!(["ok", "unknown"].map(listed), [0, 1]);
+        let (color, cells) = table(&found(&[]).model, NodeOrder::Verdict).rows.remove(0);
+        assert_eq!((color, &*cells[0]), (Color::of(Verdict::Unknown), "unknown"));
+        let error = found(&[]).gate.check(gate::FailOn::Unknown).unwrap_err().message;
+        assert!(error.contains("1 unknown: spare without links"), "{error}");
     }
 
     #[test]

@@ -28,8 +28,8 @@ Examples:
   fabric-exporter ports 0x0002c90300000001 --verdict bad,watch
 
 WAIT is the share of time in which the port had data to send but sent none; it is not known while
-PortXmitWait is saturated. COUNTS has the error counters; a + after a value means that the counter
-is saturated.";
+PortXmitWait is saturated. ERRORS is the sum of link errors, COUNTS has the error counters; a + means
+that a counter is saturated.";
 
 /// The arguments of `ports`.
 #[derive(Args, Debug)]
@@ -134,10 +134,10 @@ fn verdict(port: &Port) -> Verdict {
 
 fn key(order: PortOrder, port: &Port) -> impl Ord + use<> {
     let first = match order {
-        PortOrder::Port => (None, 0),
+        PortOrder::Port => (None, None),
         PortOrder::Verdict => (port.verdict.as_ref().map(|_| verdict(port)), port.errors),
         PortOrder::Errors => (None, port.errors),
-        PortOrder::Wait => (None, wait_rank(port.wait_ratio, port.wait_saturated)),
+        PortOrder::Wait => (None, Some(wait_rank(port.wait_ratio, port.wait_saturated))),
     };
     (Reverse(first), port.name.port)
 }
@@ -167,7 +167,7 @@ fn row(port: &Port) -> super::table::Row {
         port.state.as_deref().unwrap_or("unknown").to_owned(),
         rate(port.width.as_deref(), port.speed.as_deref()),
         peer,
-        port.errors.to_string(),
+        port.errors.map(|sum| cells::count(sum, port.is_least())).unwrap_or_default(),
         wait(port.wait_ratio, port.wait_saturated),
         port.reasons.join(", "),
         errors(port),
@@ -182,8 +182,8 @@ fn errors(port: &Port) -> String {
         TABLE.iter().filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link));
     let counts = rows.filter_map(|row| {
         let count = port.counters.get(row.metric).filter(|count| **count > 0)?;
-        let more = if port.saturated.iter().any(|name| name == row.metric) { "+" } else { "" };
-        Some(format!("{} {count}{more}", row.metric))
+        let is_least = port.saturated.iter().any(|name| name == row.metric);
+        Some(format!("{} {}", row.metric, cells::count(*count, is_least)))
     });
     terminal::printable(&counts.collect::<Vec<_>>().join(", "))
 }
@@ -203,7 +203,7 @@ mod tests {
             name: name("leaf-1", number),
             state: Some(if verdict.is_some() { "Active" } else { "Down" }.into()),
             verdict: verdict.map(Into::into),
-            errors,
+            errors: Some(errors),
             counters: [("symbol_errors".into(), errors), ("transmit_packets".into(), 7)].into(),
             peer: verdict.map(|_| Peer { name: name("host-1", 1), connected: true }),
             ..Port::default()
@@ -260,7 +260,7 @@ mod tests {
             "\
 VERDICT  PORT           STATE   RATE  NEIGHBOR       ERRORS  WAIT       REASONS     COUNTS
 -        leaf-1 port 1  Down    -                    9                              symbol_errors 9
-bad      leaf-1 port 2  Active  -     host-1 port 1  5                  bit_errors  symbol_errors 5+
+bad      leaf-1 port 2  Active  -     host-1 port 1  5+                 bit_errors  symbol_errors 5+
 ok       leaf-1 port 3  Active  -     host-1 port 1  0       12.3%
 ok       leaf-1 port 4  Active  -     host-1 port 1  0       saturated
 "

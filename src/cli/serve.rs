@@ -12,7 +12,7 @@ use crate::config::{FabricSettings, Settings};
 use crate::sandbox::User;
 use crate::sandbox::opener::DeviceOpener;
 use ib_mad::port_event::PortEvent;
-use ib_umad::umad::{OpenDevice, Umad};
+use ib_umad::umad::{OpenDevice, PortChoice, Umad};
 use process_clock::Clock;
 
 use super::check;
@@ -94,7 +94,8 @@ fn prepare(
     opener: Option<Arc<DeviceOpener>>,
 ) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
     let (port, transport, monitor) = daemon.open(fabric_index, clock)?;
-    let FabricSettings { name, p_key, .. } = &settings.fabrics[fabric_index];
+    let fabric = settings.fabrics[fabric_index].clone();
+    let FabricSettings { name, p_key, .. } = &fabric;
     tracing::info!(fabric = name, hca = port.hca, port = port.port, "fabric port opened");
     let (sysfs, p_key) = (settings.sysfs.clone(), *p_key);
     let events = monitor.event_sender.clone();
@@ -109,7 +110,8 @@ fn prepare(
             monitor.run(transport, || {
                 // The same port: another one may be of another fabric.
                 let (hca, number) = (Some(&*port.hca), Some(port.port));
-                Umad::open_first(&sysfs, hca, number, p_key, clock, &|_| None, Some(open))
+                let choice = PortChoice { hca, port: number, ..fabric.port_choice() };
+                Umad::open_first(&sysfs, choice, p_key, clock, &|_| None, Some(open))
                     .map(|(_, transport)| transport)
             });
         }),

@@ -26,7 +26,7 @@ use fabric_api::search::search;
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};
-use ib_fabric::reference::Reference;
+use ib_fabric::reference::{Reference, join_blanks};
 use ib_fabric::topology::LinkId;
 use ib_mad::{Guid, PortKey};
 use ib_umad::umad::Umad;
@@ -34,7 +34,7 @@ use process_clock::Clock;
 use yaml_config::units::HumanDuration;
 
 use super::daemon::Daemon;
-use super::dumps;
+use super::dumps::{self, ReadingArgs};
 use super::leftovers::TemporaryFolder;
 use super::terminal::{Progress, printable};
 use crate::exit::Fatal;
@@ -88,12 +88,11 @@ pub struct OnceArgs {
     /// Files or directories: db_csv, lst, net_dump, pm and cables of ibdiagnet2, and the output of ibnetdiscover,
     /// iblinkinfo, ibqueryerrors and perfquery. Files of one directory are combined. If two dumps contain the same kinds
     /// of counters, error rates are computed. What a dump does not contain is unknown.
-    #[arg(long = "from", value_name = "PATH", num_args = 1.., conflicts_with_all = ["url", "watch_for"],
+    #[arg(id = "dumps", long = "from", value_name = "PATH", num_args = 1.., conflicts_with_all = ["url", "watch_for"],
           help_heading = "Dumps")]
     from: Vec<PathBuf>,
-    /// Time between the dumps, if the files do not contain it
-    #[arg(long, value_name = "DURATION", requires = "from", help_heading = "Dumps")]
-    between: Option<HumanDuration>,
+    #[command(flatten)]
+    reading: ReadingArgs,
 }
 
 /// The options of a sweep of its own, each by itself: for a group clap would list all of its members in an error.
@@ -112,6 +111,8 @@ pub struct FabricSource {
     history: Option<History>,
     /// What was read, for standard error.
     pub notes: Vec<String>,
+    /// What was not used of it, which JSON does not say either.
+    pub unused: Vec<String>,
     /// What to do to get more.
     pub hint: Option<&'static str>,
 }
@@ -159,7 +160,14 @@ impl SourceArgs {
             let settings = Settings { history, ..self.settings()? };
             (Kind::Sweeps(Sweeps::start(settings, longest, !is_live)?), folder.map(History::Own))
         };
-        Ok(FabricSource { kind, fabric, history, notes: Vec::new(), hint: None })
+        Ok(FabricSource {
+            kind,
+            fabric,
+            history,
+            notes: Vec::new(),
+            unused: Vec::new(),
+            hint: None,
+        })
     }
 
     /// A state that is complete: dumps are evaluated, and each fabric was swept. With an interval, sweeps continue.
@@ -183,17 +191,20 @@ impl SourceArgs {
     }
 
     fn read_dumps(self, once: &OnceArgs) -> Result<FabricSource, Fatal> {
-        let read = dumps::read(&once.from, once.between.map(Duration::from))?;
-        let hint = match &*read {
+        let read = dumps::read(&once.from, &once.reading)?;
+        let hint = match &*read.dumps {
             [dump] if !dump.links.is_empty() => Some("for bit error ratios add a second dump"),
             dumps if dumps.iter().all(|dump| dump.links.is_empty()) => {
                 Some("add a file with cables, such as the output of ibnetdiscover")
             }
             _ => None,
         };
-        let (fabric, notes) = (self.of_fabric.clone(), dumps::notes(&read));
-        let state = SharedState::from(vec![dumps::judge(&read, &self.settings()?, |_| {})?]);
-        Ok(FabricSource { kind: Kind::Dumps(state), fabric, history: None, notes, hint })
+        let (fabric, mut notes) = (self.of_fabric.clone(), dumps::notes(&read));
+        let observation = dumps::judge(&read.dumps, &self.settings()?, |_| {})?;
+        notes.extend(dumps::unjudged_rates(&observation).map(|note| format!("note: {note}")));
+        let state = SharedState::from(vec![observation]);
+        let unused = dumps::unused(&read);
+        Ok(FabricSource { kind: Kind::Dumps(state), fabric, history: None, notes, unused, hint })
     }
 
     /// The settings of `serve` for the requested fabrics only.
@@ -316,7 +327,16 @@ fn places_of(reference: &Reference, found: &Search, fabric: Option<&str>) -> Vec
     // A name that several nodes share begins the names of all of them.
     let is_meant =
         |hit: &Hit, (guid, _): Place| hit.is_exact() || reference.is_node(&hit.name, guid);
-    hits.filter_map(|hit| place_of(hit).filter(|place| is_meant(hit, *place))).collect()
+    let meant = hits.filter_map(|hit| Some((hit, place_of(hit).filter(|it| is_meant(hit, *it))?)));
+    let mut meant: Vec<(&Hit, Place)> = meant.collect();
+    // Another name with more or fewer blanks is meant only if no node has this one.
+    let text = &reference.text;
+    let is_same = |hit: &Hit| hit.name.eq_ignore_ascii_case(text);
+    if meant.iter().any(|(hit, _)| is_same(hit)) {
+        let is_joined = |hit: &Hit| join_blanks(&hit.name).eq_ignore_ascii_case(&join_blanks(text));
+        meant.retain(|(hit, _)| is_same(hit) || !is_joined(hit));
+    }
+    meant.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Whether one of some places is this port.
@@ -506,6 +526,13 @@ mod tests {
         let of_f = [(Guid(0xa1_b2c3), None), (Guid(4), Some(3))];
         assert_eq!(places(Some("f")), of_f);
         assert_eq!(places(None)[2], (Guid(5), None));
+        let twins = [hit("node", "a b", 7, "exact"), hit("node", "a  b", 8, "exact")];
+        let twins = Search { found: twins.len(), hits: twins.to_vec(), ..Search::default() };
+        for (text, guids) in [("a b", &[7][..]), ("A  b", &[8]), ("a   b", &[7, 8])] {
+            let places = places_of(&Reference::new(text), &twins, None);
+            let found: Vec<u64> = places.iter().map(|(guid, _)| guid.0).collect();
+            assert_eq!(found, guids, "{text}");
+        }
         assert!(is_at(&of_f, PortKey::new(Guid(4), 3)) && !is_at(&of_f, PortKey::new(Guid(4), 1)));
         assert!(
             is_at(&of_f, PortKey::new(Guid(0xa1_b2c3), 7))

@@ -1,16 +1,18 @@
 //! Settings of fabrics.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ib_fabric::collect::registers::RegisterIntervals;
 use ib_fabric::hosts::HostRegex;
+use ib_fabric::rails::RailChoice;
 use ib_health::LimitTable;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
-use ib_mad::pma::DetailPolicy;
+use ib_mad::pma::{DetailPolicy, OptionalCounters};
 use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
-use ib_umad::umad::{DeviceError, Umad, UmadPort, Unsuitable};
+use ib_umad::umad::{DeviceError, PortChoice, Umad, UmadPort, Unsuitable};
 use process_clock::Clock;
 use rdma_host::reader::{DeviceFilter, is_nvlink_bridge};
 
@@ -34,6 +36,10 @@ pub struct FabricSettings {
     pub excluded: DeviceFilter,
     /// Its port.
     pub port: Option<PortNumber>,
+    /// The SMI device of that HCA; `None` if it is to be found.
+    pub smi_hca: Option<String>,
+    /// The only port of the SMI device that sends SMPs.
+    pub smi_port: Option<PortNumber>,
     /// From the start of one sweep to that of the next.
     pub interval: Duration,
     /// From one discovery to the next, while nothing changes.
@@ -44,6 +50,8 @@ pub struct FabricSettings {
     pub node_name_map: Option<PathBuf>,
     /// Which part of an adapter's name is its host's.
     pub hosts: HostRegex,
+    /// Which devices of a host are its rails.
+    pub rails: RailChoice,
     /// Another exporter of the fabric whose totals are taken over, and the login.
     pub totals_from: Option<(String, Access)>,
     /// The fabric's M_Keys.
@@ -73,10 +81,15 @@ pub struct FabricSettings {
 }
 
 impl FabricSettings {
+    /// The counters that are read only if they are enabled.
+    pub fn optional_counters(&self) -> OptionalCounters {
+        OptionalCounters { details: self.details, fec: self.fec }
+    }
+
     /// Opens the local port, or the first one that can be used.
     pub fn open_port(&self, sysfs: &Path, clock: Clock) -> Result<(UmadPort, Umad), DeviceError> {
         let unsuitable = |hca: &str| {
-            if !self.excluded.matches(hca) {
+            if !self.excluded.matches(sysfs, hca) {
                 Some(Unsuitable::Excluded)
             } else if is_nvlink_bridge(sysfs, hca) {
                 Some(Unsuitable::NvlinkBridge)
@@ -84,15 +97,26 @@ impl FabricSettings {
                 None
             }
         };
-        let (hca, port) = (self.hca.as_deref(), self.port);
-        Umad::open_first(sysfs, hca, port, self.p_key, clock, &unsuitable, None)
+        Umad::open_first(sysfs, self.port_choice(), self.p_key, clock, &unsuitable, None)
+    }
+
+    /// What is set of the local port and of its SMI device.
+    pub fn port_choice(&self) -> PortChoice<'_> {
+        PortChoice {
+            hca: self.hca.as_deref(),
+            port: self.port,
+            smi_hca: self.smi_hca.as_deref(),
+            smi_port: self.smi_port,
+        }
     }
 }
 
 impl FabricOptions {
     /// Whether an option is set that only one fabric can have.
     pub(super) fn is_of_one_fabric(&self) -> bool {
-        self.name.is_some() || self.hca.is_some() || self.port.is_some() || self.capture.is_some()
+        let is_of_port = self.hca.is_some() || self.port.is_some();
+        let is_of_smi_side = self.smi_hca.is_some() || self.smi_port.is_some();
+        self.name.is_some() || is_of_port || is_of_smi_side || self.capture.is_some()
     }
 
     pub(super) fn validate(&self, report: Report<'_>) {
@@ -109,6 +133,10 @@ impl FabricOptions {
         if let Some(Err(error)) = hosts {
             report("host-regex", error);
         }
+        let rails = self.rails.as_ref().map(|devices| devices.parse::<RailChoice>());
+        if let Some(Err(error)) = rails {
+            report("rails", error);
+        }
         check_minimum("interval", self.interval, second, report);
         check_minimum("discovery-interval", self.discovery_interval, second, report);
         check_minimum("physical-interval", self.physical_interval, second, report);
@@ -123,6 +151,7 @@ impl FabricOptions {
             ("smp-lid-window", self.smp_lid_window, (1, max)),
             ("gmp-lid-window", self.gmp_lid_window, (1, max)),
             ("retries", self.retries.map(u16::from), (0, 10)),
+            ("sl", self.sl.map(u16::from), (0, 15)),
         ] {
             if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
                 report(key, format!("{value} is not between {min} and {max}"));
@@ -145,6 +174,8 @@ impl FabricOptions {
             gmp_lid_window: self.gmp_lid_window.unwrap_or(defaults.gmp_lid_window),
             timeout: self.timeout.map_or(defaults.timeout, Duration::from),
             retries: self.retries.unwrap_or(defaults.retries),
+            max_mads_per_second: self.max_mads_per_second.and_then(NonZeroU32::new),
+            sl: self.sl.unwrap_or(defaults.sl),
         };
         let details = match (self.details.unwrap_or(false), seconds_or(self.details_interval, 120))
         {
@@ -159,11 +190,14 @@ impl FabricOptions {
             hca: self.hca,
             excluded: DeviceFilter::default(),
             port: self.port,
+            smi_hca: self.smi_hca,
+            smi_port: self.smi_port,
             interval: seconds_or(self.interval, 15),
             discovery_interval: seconds_or(self.discovery_interval, 300),
             forget_after: seconds_or(self.forget_after, 7 * 24 * 3600),
             node_name_map: self.node_name_map,
             hosts: self.host_regex.and_then(|it| it.parse().ok()).unwrap_or_default(),
+            rails: self.rails.and_then(|it| it.parse().ok()).unwrap_or_default(),
             m_key_file: self.m_key_file,
             vs_key_file: self.vs_key_file,
             totals_from: self.totals_from.map(|url| {
@@ -203,6 +237,12 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
         let name = &fabric.name;
         if fabrics.len() > 1 && fabric.hca.is_none() {
             let problem = format!("fabric {name:?} has no hca: each of several fabrics needs one");
+            found.push((index, problem));
+            continue;
+        }
+        if fabric.smi_hca.is_some() && fabric.hca.is_none() {
+            let problem =
+                format!("fabric {name:?} has smi-hca but no hca: set the HCA of that SMI device");
             found.push((index, problem));
             continue;
         }

@@ -116,7 +116,8 @@ impl Settings {
         let in_file = file.fabrics.len();
         let is_ambiguous = in_file > 1 && flags.fabric.is_of_one_fabric();
         if is_ambiguous {
-            let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture";
+            let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.smi-hca, --fabric.smi-port, \
+                        --fabric.capture";
             let problem = "the config file lists several fabrics: set these keys there";
             diagnostics.add(Some(flag), &[], problem);
         }

@@ -203,12 +203,15 @@ section! {
         interval: HumanDuration,
         /// Read only matching devices
         ///
-        /// The regular expression must match the whole device name, as in "mlx5_.*".
-        device_include: String = "host.device-include" REGEX,
+        /// A regular expression that must match the whole device name, as in "mlx5_.*"; or kind:KIND, where KIND is
+        /// nvlink_bridge, smi, virtual_function, sub_function or software; or pci:VENDOR:DEVICE, as in
+        /// "pci:15b3:1021"; or pci:ADDRESS, as in "pci:0000:0b:00.0". Alternatives are separated by "|".
+        device_include: String = "host.device-include" PATTERN,
         /// Do not read matching devices
         ///
-        /// The regular expression must match the whole device name.
-        device_exclude: String = "host.device-exclude" REGEX,
+        /// A pattern as of --host.device-include. Of a matching device no file is read, except for those that say what it
+        /// is.
+        device_exclude: String = "host.device-exclude" PATTERN,
         /// Retry interval for unreadable files [default: 5m]
         ///
         /// Some device files return an error or no value, for example on a virtual function. The
@@ -322,6 +325,16 @@ section! {
         hca: String = "fabric.hca" HCA,
         /// Port to use [default: first that is up]
         port: PortNumber = "fabric.port" PORT,
+        /// SMI device of that HCA [default: found]
+        ///
+        /// A multi-plane HCA such as ConnectX-8 has no QP0: subnet management MADs are sent through a second device, of
+        /// type smi in "rdma dev show", with a port for each plane. Other HCAs have none. By default it is the one with the
+        /// port GUID of the HCA. Requires --fabric.hca.
+        smi_hca: String = "fabric.smi-hca" HCA hide_short_help,
+        /// Plane to send from [default: all Active]
+        ///
+        /// A port of the SMI device. Without an SMI device it has no effect.
+        smi_port: PortNumber = "fabric.smi-port" PORT hide_short_help,
         /// Sweep interval [default: 15s]
         ///
         /// Time from the start of one sweep to the start of the next, at least 1s.
@@ -344,6 +357,12 @@ section! {
         /// its NodeDescription. The first group is the host; without a match, the whole name is the host. The default
         /// finds "gpu17" in "gpu17 mlx5_3".
         host_regex: String = "fabric.host-regex" REGEX hide_short_help,
+        /// Devices that are rails of their hosts [default: all]
+        ///
+        /// "all", "none", or the devices between which jobs share their traffic, separated by commas, as NCCL_IB_HCA
+        /// has them: mlx5_0,mlx5_3. A device is what follows the host in the name of an HCA. A host with only one of
+        /// them has no rails.
+        rails: String = "fabric.rails" DEVICES hide_short_help,
         /// Another exporter of the same fabric
         ///
         /// Address such as http://monitor-2:10315. The two exporters then have the same totals, so that Prometheus can
@@ -375,6 +394,12 @@ section! {
         /// it: otherwise hosts that are limited members do not respond. By default it is the first P_Key in the
         /// table of the port.
         pkey: PKey = "fabric.pkey" P_KEY,
+        /// Service level of performance management [default: 0]
+        ///
+        /// 0 to 15, for performance management MADs and registers. For fabrics that throttle service level 0, or whose
+        /// routing needs another one on each path (OpenSM's torus-2QoS, DFSSSP, LASH): one that all hosts can use.
+        /// Subnet management has a virtual lane of its own.
+        sl: u8 = "fabric.sl" N hide_short_help,
         /// Read error details in each sweep [default: false]
         ///
         /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per port.
@@ -432,9 +457,14 @@ section! {
         timeout: HumanDuration = "fabric.timeout" DURATION hide_short_help,
         /// Retries after a timeout [default: 2]
         retries: u8 = "fabric.retries" N hide_short_help,
+        /// Limit of MADs per second [default: 0, no limit]
+        ///
+        /// All MADs of this fabric count, also retries. For a fabric whose management should not see bursts. Sweeps and
+        /// discoveries take longer: doctor shows how long a sweep takes with it.
+        max_mads_per_second: u32 = "fabric.max-mads-per-second" N hide_short_help,
         /// Record all MADs in this file
         ///
-        /// A capture for Wireshark. It is overwritten at each start. M_Keys and VSKeys are replaced by zeros.
+        /// A capture for Wireshark. It is overwritten at each start. M_Keys, SM_Keys and VSKeys are replaced by zeros.
         capture: PathBuf = "fabric.capture" FILE hide_short_help,
         /// Size limit of the capture in MiB [default: 100]
         capture_limit: u64 = "fabric.capture-limit" MIB hide_short_help,

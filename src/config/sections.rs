@@ -14,7 +14,7 @@ use ib_health::limits::{Confidence, LimitRow, LimitTable, Limits};
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 use process_clock::Clock;
-use rdma_host::model::Rails;
+use rdma_host::model::PortFabrics;
 use rdma_host::reader::{DeviceFilter, HostReader, ReadOptions};
 use yaml_config::diagnostics::{Diagnostics, Report, check_minimum};
 use yaml_config::units::{ByteSize, HumanDuration};
@@ -148,7 +148,7 @@ pub struct HostSettings {
     /// Whether to listen to the events of devices.
     pub events: bool,
     /// Which port is in which fabric.
-    pub rails: Rails,
+    pub port_fabrics: PortFabrics,
 }
 
 impl HostOptions {
@@ -161,13 +161,13 @@ impl HostOptions {
             if let Some(text) = pattern
                 && let Err(error) = DeviceFilter::new(Some(text), None)
             {
-                report(key, format!("{text:?} is not a regular expression: {error}"));
+                report(key, error.to_string());
             }
         }
         check_minimum("error-backoff", self.error_backoff, second, report);
     }
 
-    /// Excludes devices by their names, also if the host's devices are not read.
+    /// Excludes devices, also if the host's devices are not read.
     pub(super) fn excluded(&self) -> DeviceFilter {
         DeviceFilter::new(None, self.device_exclude.as_deref()).unwrap_or_default()
     }
@@ -186,7 +186,7 @@ impl HostOptions {
             },
             forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
             events: self.events.unwrap_or(true),
-            rails: rails(fabrics),
+            port_fabrics: port_fabrics(fabrics),
         }
     }
 }
@@ -200,7 +200,7 @@ impl HostSettings {
 
 /// Which of this host's ports is in which fabric. With one fabric all are in it, for a host's other ports are
 /// mostly its other rails; with several, those that are listed.
-fn rails(fabrics: &[FabricSettings]) -> Rails {
+fn port_fabrics(fabrics: &[FabricSettings]) -> PortFabrics {
     let ports = fabrics
         .iter()
         .filter_map(|fabric| Some((fabric.hca.clone()?, fabric.port, fabric.name.as_str().into())));
@@ -208,7 +208,7 @@ fn rails(fabrics: &[FabricSettings]) -> Rails {
         [only] => only.name.as_str(),
         _ => DEFAULT_FABRIC,
     };
-    Rails { ports: ports.collect(), default: default.into() }
+    PortFabrics { ports: ports.collect(), default: default.into() }
 }
 
 /// Bit error ratios that can be set. Below, one error would take months; above, no packet would arrive.

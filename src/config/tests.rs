@@ -1,9 +1,11 @@
 //! Flags and config files, valid and invalid.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::*;
 use clap::Parser;
+use ib_fabric::rails::RailChoice;
 use ib_mad::rate::Speed;
 use ib_umad::client::SendConfig;
 
@@ -69,9 +71,11 @@ fabric:
   interval: 1m
   timeout: 200ms
   retries: 1
+  sl: 3
+  max-mads-per-second: 4000
 fabrics:
-  - {name: rail0, hca: mlx5_0, retries: 5}
-  - {name: rail1, hca: mlx5_1, port: 2}
+  - {name: rail0, hca: mlx5_0, retries: 5, max-mads-per-second: 0}
+  - {name: rail1, hca: mlx5_1, port: 2, smi-hca: smi1, smi-port: 3, sl: 15}
 web: {listen-address: ['127.0.0.1:1', ':2']}
 ";
     let settings = merged(&["--fabric.timeout=300ms"], text).unwrap();
@@ -86,16 +90,23 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
                 f.interval.as_secs(),
                 f.pace.timeout.as_millis(),
                 f.pace.retries,
+                f.pace.sl,
+                f.pace.max_mads_per_second.map(NonZeroU32::get),
             )
         })
         .collect();
     assert_eq!(
         values,
         [
-            ("rail0", Some("mlx5_0"), None, 60, 300, 5),
-            ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1)
+            ("rail0", Some("mlx5_0"), None, 60, 300, 5, 3, None),
+            ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1, 15, Some(4_000))
         ]
     );
+    let smi_side = |index: usize| {
+        let choice = settings.fabrics[index].port_choice();
+        (choice.smi_hca, choice.smi_port)
+    };
+    assert_eq!((smi_side(0), smi_side(1)), ((None, None), (Some("smi1"), Some(3))));
     assert_eq!(settings.listen.len(), 2);
 }
 
@@ -106,6 +117,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than the minimum of 1s"),
         (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
         (&["--fabric.retries=11"], "", "--fabric.retries"),
+        (&["--fabric.sl=16"], "", "--fabric.sl: 16 is not between 0 and 15"),
         (&["--web.listen-address=host"], "", "\"host\" has no port: write host:10315"),
         (
             &["--web.telemetry-path=metrics"],
@@ -139,6 +151,17 @@ fn each_mistake_is_one_line_with_its_place() {
         (&["--no-collector.fabric", "--no-collector.host"], "", "nothing would be monitored"),
         (&["--host.device-exclude=("], "", "--host.device-exclude: "),
         (&["--host.device-include=["], "", "--host.device-include: "),
+        (
+            &["--host.device-exclude=mlx5_9|kind:bridge"],
+            "",
+            "--host.device-exclude: \"kind:bridge\" is not one of kind:nvlink_bridge, kind:smi, ",
+        ),
+        (&["--host.device-include=pci:15b3"], "", "nor that of an address, as in pci:0000:0b:00.0"),
+        (
+            &["--fabric.rails=mlx5_0"],
+            "",
+            "--fabric.rails: \"mlx5_0\" is neither \"all\", \"none\" nor",
+        ),
         (&["--fabric.host-regex=("], "", "--fabric.host-regex: \"(\" is not a valid regular"),
         (
             &["--fabric.host-regex=gpu"],
@@ -166,6 +189,8 @@ fn each_mistake_is_one_line_with_its_place() {
         (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two fabrics have the name \"a\""),
         (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" has no hca"),
         (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
+        (&["--fabric.smi-hca=x"], "", "\"default\" has smi-hca but no hca"),
+        (&["--fabric.smi-port=1"], "fabrics: [{name: a}, {name: b}]", "lists several fabrics"),
         (&["--history.file=h"], "fabric: {name: host}", "\"host\" is reserved in the history"),
         (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several fabrics"),
     ] {
@@ -341,12 +366,21 @@ fn last_collector_flag_wins() {
 #[test]
 fn host_port_is_in_fabric_that_names_it() {
     let text = "fabrics: [{name: a, hca: mlx5_0}, {name: b, hca: mlx5_1, port: 2}]";
-    let rails = merged(&[], text).unwrap().host.unwrap().rails;
-    let of = |device, port| rails.fabric_of(device, port).to_string();
+    let fabrics = merged(&[], text).unwrap().host.unwrap().port_fabrics;
+    let of = |device, port| fabrics.fabric_of(device, port).to_string();
     assert_eq!([of("mlx5_0", Some(1)), of("mlx5_0", None), of("mlx5_1", Some(2))], ["a", "a", "b"]);
     assert_eq!([of("mlx5_1", Some(1)), of("mlx5_9", Some(1))], ["default", "default"]);
     let one = merged(&["--fabric.name=ib", "--fabric.hca=mlx5_0"], "").unwrap().host.unwrap();
-    assert_eq!(&**one.rails.fabric_of("mlx5_9", Some(1)), "ib");
+    assert_eq!(&**one.port_fabrics.fabric_of("mlx5_9", Some(1)), "ib");
+}
+
+#[test]
+fn rails_of_fabrics_are_chosen() {
+    let choice = |flags: &[&str], text| merged(flags, text).unwrap().fabrics[0].rails.clone();
+    assert_eq!(choice(&[], ""), RailChoice::All);
+    assert_eq!(choice(&[], "fabric: {rails: none}"), RailChoice::None);
+    let listed = "mlx5_0,mlx5_3".parse::<RailChoice>().unwrap();
+    assert_eq!(choice(&["--fabric.rails=mlx5_0,mlx5_3"], "fabric: {rails: none}"), listed);
 }
 
 #[test]

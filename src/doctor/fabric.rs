@@ -1,5 +1,5 @@
-//! One discovery of the fabric: SMInfo of each port with IsSM, for standby subnet managers, and the names and GUIDs
-//! that several nodes share.
+//! One discovery of the fabric: SMInfo of each port with IsSM, for standby subnet managers, the names and GUIDs that
+//! several nodes share, and how long a sweep takes with a limit of MADs per second.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -7,14 +7,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use display_text::plural;
+use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::registers::{self, RegisterIntervals, RegisterReader};
-use ib_fabric::collect::sweep::SmSweep;
+use ib_fabric::collect::sweep::{SmSweep, Sweep};
+use ib_fabric::fabric_kind::FabricKind;
 use ib_fabric::hardware::{FirmwareVersions, Hardware};
 use ib_fabric::names::Naming;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Fabric, Node, NodeIndex, Snapshot};
 use ib_mad::m_key::MKeys;
+use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::smp::SmState;
 use ib_mad::{Mad, Moment, device};
@@ -22,11 +25,16 @@ use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 
+use crate::config::FabricSettings;
+
 use super::finding::{Finding, Subject, bad, grouped, note, ok, shortened, warn};
 
 /// How long the discovery may take. 60,000 ports of switches that respond in 50 µs take less; a fabric with
 /// many dead hosts may take more.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// The same with a limit of MADs per second.
+const LIMITED_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long firmware versions may take: devices without the vendor class do not respond.
 const FIRMWARE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -47,27 +55,51 @@ impl<W: QueryPlan> QueryPlan for WithDeadline<W> {
         self.late |= at > self.deadline;
         self.plan.handle_outcome(tag, outcome, at);
     }
+
+    fn is_over(&self) -> bool {
+        self.plan.is_over()
+    }
 }
 
-/// Discovers the fabric and checks it, and its firmware if there are `vs_keys`; no finding if the device was removed meanwhile, which other checks report.
+/// Discovers the fabric and checks it, and its firmware if there are `vs_keys`; no finding if the device was removed
+/// meanwhile, which other checks report.
 pub(super) fn check(
     what: &str,
     site: (&Naming, &MKeys),
     vs_keys: Option<MKeys>,
-    pace: SendConfig,
+    (settings, pace): (&FabricSettings, SendConfig),
     client: &mut MadClient,
     transport: &mut impl MadTransport,
 ) -> Vec<Finding> {
-    let Ok(found) = query_managers(site, client, transport) else { return Vec::new() };
+    let limit = match pace.max_mads_per_second {
+        Some(_) => LIMITED_DISCOVERY_TIMEOUT,
+        None => DISCOVERY_TIMEOUT,
+    };
+    let Ok(found) = query_managers(site, limit, client, transport) else { return Vec::new() };
     let (managers, fabric) = found.unzip();
-    let mut findings = vec![standby_finding(&format!("{what}: standbys"), managers.as_deref())];
+    let standbys = format!("{what}: standbys");
+    let mut findings = vec![standby_finding(&standbys, managers.as_deref(), limit)];
     let Some(fabric) = fabric else { return findings };
     let fabric = Arc::new(fabric);
+    findings.push(check_route(what, &fabric));
+    if fabric.routes.is_directed() {
+        findings.push(master_finding(what, managers.as_deref().unwrap_or_default()));
+    }
+    findings.extend(check_kind(what, &fabric));
     findings.extend(check_identities(what, &fabric));
-    if let Some(keys) = vs_keys {
-        findings.extend(query_firmware(what, &fabric, keys, pace, transport).unwrap_or_default());
+    findings.extend(check_sweep(what, settings, &fabric, transport.anchor()));
+    if let Some(keys) = vs_keys.filter(|_| transport.local_port().has_vendor_class) {
+        let client = &mut client.beside(SendConfig { retries: 0, ..registers::send_config(pace) });
+        findings.extend(query_firmware(what, &fabric, keys, client, transport).unwrap_or_default());
     }
     findings
+}
+
+/// Of an NVLink fabric, what is not done for it.
+fn check_kind(what: &str, fabric: &Fabric) -> Option<Finding> {
+    let is_nvlink = fabric.kind == Some(FabricKind::NvLink);
+    let found = "NVLink: counters are exported, links have no verdicts";
+    is_nvlink.then(|| note(Subject::Fabric, format!("{what}: kind"), found))
 }
 
 /// Reads GeneralInfo of all NVIDIA devices, once each.
@@ -75,7 +107,7 @@ fn query_firmware(
     what: &str,
     fabric: &Arc<Fabric>,
     vs_keys: MKeys,
-    pace: SendConfig,
+    client: &mut MadClient,
     transport: &mut impl MadTransport,
 ) -> Result<Vec<Finding>, RunError> {
     let (now, stop) = (transport.now(), AtomicBool::new(false));
@@ -83,9 +115,27 @@ fn query_firmware(
     let mut reader = RegisterReader::new(RegisterIntervals::default());
     reader.set_keys(vs_keys);
     let mut run = reader.begin(&snapshot, now, now + FIRMWARE_TIMEOUT);
-    let pace = SendConfig { retries: 0, ..registers::send_config(pace) };
-    plan::run(&mut run, &mut MadClient::new(pace), transport, &stop)?;
-    Ok(firmware_findings(what, fabric, &reader.hardware))
+    plan::run(&mut run, client, transport, &stop)?;
+    // The discovery was a moment ago.
+    reader.confirm(fabric, false);
+    let mut findings = firmware_findings(what, fabric, &reader.hardware);
+    findings.extend(vs_key_finding(what, &reader));
+    Ok(findings)
+}
+
+/// What to do if devices do not respond to the vendor class because of a VSKey.
+fn vs_key_finding(what: &str, reader: &RegisterReader) -> Option<Finding> {
+    let fix = if reader.has_keys() {
+        "compare the key in --fabric.vs-key-file with that of the key manager: the key is wrong"
+    } else {
+        "set --fabric.vs-key-file to a file with the VSKey of the key manager, or --no-fabric.registers"
+    };
+    let found = "devices do not respond to the vendor class: probably protected by a VSKey";
+    reader.is_vs_key_suspected().then(|| {
+        warn(Subject::Firmware, format!("{what}: VSKey"), found)
+            .expected("responses to GeneralInfo")
+            .fix(fix)
+    })
 }
 
 /// A finding for each type of device with different versions.
@@ -119,13 +169,20 @@ type Managers = Vec<(SubnetManager, String)>;
 /// The subnet managers and the fabric; `None` if the discovery took too long.
 fn query_managers(
     (naming, keys): (&Naming, &MKeys),
+    limit: Duration,
     client: &mut MadClient,
     transport: &mut impl MadTransport,
 ) -> Result<Option<(Managers, Fabric)>, RunError> {
     let stop = AtomicBool::new(false);
-    let deadline = transport.now() + DISCOVERY_TIMEOUT;
+    let deadline = transport.now() + limit;
     let keys = Arc::new(keys.clone());
-    let discovery = Discovery::new(Arc::clone(&keys), transport.local_port().guid, HashSet::new());
+    let local = transport.local_port();
+    let discovery = Discovery::new(Arc::clone(&keys), local.guid, HashSet::new());
+    let mut discovery = discovery.from_planes(local.planes).with_kind(None);
+    // They tell whether a fabric has planes. With a limit of MADs per second they would take longer than all else.
+    if limit == DISCOVERY_TIMEOUT {
+        discovery = discovery.with_front_panels(None, None);
+    }
     let mut plan = WithDeadline { plan: discovery, deadline, late: false };
     plan::run(&mut plan, client, transport, &stop)?;
     if plan.late {
@@ -139,9 +196,37 @@ fn query_managers(
     Ok(Some((managers, fabric)))
 }
 
-fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
+/// How sweeps read port states, and why.
+fn check_route(what: &str, fabric: &Fabric) -> Finding {
+    let reason = fabric.routes.reason().help().trim_end_matches('.');
+    let found = if fabric.routes.is_directed() {
+        let ports = plural(fabric.routes.roots().len(), "local port");
+        format!("by directed route from {ports} ({reason})")
+    } else {
+        format!("by LID ({reason})")
+    };
+    ok(Subject::Fabric, format!("{what}: port states"), found)
+}
+
+/// The master of a fabric with planes, which only the discovery asks.
+fn master_finding(what: &str, managers: &[(SubnetManager, String)]) -> Finding {
+    let what = format!("{what}: master");
+    let Some((manager, node)) = managers.iter().find(|(it, _)| it.state == SmState::Master) else {
+        return bad(Subject::SubnetManager, what, "no master SM responds by directed route")
+            .expected("a response; without a master SM, links that come up stay in Init")
+            .fix("sminfo on the subnet manager's host, and its log");
+    };
+    let found = format!("master SM at {node} responds, priority {}", manager.priority);
+    ok(Subject::SubnetManager, what, found)
+}
+
+fn standby_finding(
+    what: &str,
+    managers: Option<&[(SubnetManager, String)]>,
+    limit: Duration,
+) -> Finding {
     let Some(managers) = managers else {
-        let found = format!("not checked: the discovery takes longer than {DISCOVERY_TIMEOUT:?}");
+        let found = format!("not checked: the discovery takes longer than {limit:?}");
         return note(Subject::SubnetManager, what, found)
             .fix("query infiniband_subnet_managers of a running exporter");
     };
@@ -162,6 +247,36 @@ fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> 
             .fix("start a subnet manager with a lower priority on another host or switch");
     }
     ok(Subject::SubnetManager, what, format!("standby: {}", standbys.join(", ")))
+}
+
+/// How long a sweep takes with a limit of MADs per second; no finding without one. It is the time of the first sweep,
+/// of which it is not known yet which counters each device has.
+fn check_sweep(
+    what: &str,
+    settings: &FabricSettings,
+    fabric: &Arc<Fabric>,
+    anchor: Anchor,
+) -> Option<Finding> {
+    let limit = settings.pace.max_mads_per_second?;
+    let mut agents = AgentCache::new(settings.optional_counters());
+    let mads = Sweep::new(fabric, &mut agents, anchor, true).max_mads();
+    let (takes, interval) = (settings.pace.least_time(mads), settings.interval.as_secs());
+    // Rounded up.
+    let seconds = takes.as_secs() + u64::from(takes.subsec_nanos() > 0);
+    let found = format!(
+        "a sweep has up to {mads} MADs: up to {seconds} s with --fabric.max-mads-per-second={limit}"
+    );
+    let what = format!("{what}: sweep");
+    if seconds <= interval {
+        return Some(ok(Subject::Fabric, what, found));
+    }
+    let enough = mads as u64 / interval.max(1) + 1;
+    let finding = warn(Subject::Fabric, what, found)
+        .expected(format!(
+            "less than the {interval} s of --fabric.interval; otherwise sweeps are left out"
+        ))
+        .fix(format!("--fabric.interval={seconds}s, or --fabric.max-mads-per-second={enough}"));
+    Some(finding)
 }
 
 /// How many shared names and GUIDs are listed; the others are counted.
@@ -211,6 +326,8 @@ fn check_names(what: &str, fabric: &Fabric) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::doctor::Level;
     use ib_fabric::PortIndex;
@@ -219,6 +336,7 @@ mod tests {
     use ib_fabric::testing::{end, found};
     use ib_fabric::topology::DuplicateGuid;
     use ib_mad::{Guid, Moment};
+    use ib_umad::testing::ScriptedTransport;
 
     #[test]
     fn level_depends_on_masters_and_standbys() {
@@ -235,9 +353,56 @@ mod tests {
             (Some(vec![master.clone(), standby]), Level::Ok, "standby: head-3 (priority 4)"),
             (Some(vec![master, other]), Level::Bad, "2 masters: head-1 (priority 4), head-2"),
         ] {
-            let finding = standby_finding("standbys", managers.as_deref());
+            let finding = standby_finding("standbys", managers.as_deref(), DISCOVERY_TIMEOUT);
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains(says), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn sweep_with_limit_is_compared_with_interval() {
+        use crate::config::{Settings, options::Options};
+        use ib_umad::testing::{ScriptedTransport, fabric};
+
+        let links: Vec<_> = (0..30).map(|host| ((0, host as u8 + 1), (host + 1, 1))).collect();
+        let mut kinds = vec![(NodeKind::Switch, 32)];
+        kinds.extend([(NodeKind::Ca, 1); 30]);
+        let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
+        transport.local_port = (1, 1);
+        let mut client = MadClient::new(SendConfig::default());
+        let site = (&Naming::default(), &MKeys::default());
+        let found = query_managers(site, DISCOVERY_TIMEOUT, &mut client, &mut transport);
+        let fabric = Arc::new(found.unwrap().unwrap().1);
+        let mut settings = Settings::load(Options::default(), None).unwrap().fabrics.remove(0);
+        for (limit, level, says) in [
+            (0, None, ""),
+            // Of 62 ports: five attributes at most, and the port states of the switch.
+            (1_000, Some(Level::Ok), "up to 1 s with --fabric.max-mads-per-second=1000"),
+            (10, Some(Level::Warn), "MADs: up to "),
+        ] {
+            settings.pace.max_mads_per_second = NonZeroU32::new(limit);
+            let finding = check_sweep("f", &settings, &fabric, transport.anchor());
+            assert_eq!(finding.as_ref().map(|it| it.level), level, "{finding:?}");
+            assert!(finding.is_none_or(|it| it.found.contains(says)), "{limit}");
+        }
+    }
+
+    #[test]
+    fn silent_vendor_class_suggests_vs_key() {
+        let nodes = (1..=40).map(|guid| found(guid, NodeKind::Ca, 1)).collect();
+        let nodes = DiscoveredFabric { nodes, ..DiscoveredFabric::default() };
+        let fabric = Arc::new(Fabric::assemble(nodes, &Naming::default(), Moment(0), None));
+        for (key, fix) in [("", "set --fabric.vs-key-file"), ("0x1234", "compare the key in")] {
+            // An empty fabric: nothing responds.
+            let mut transport = ScriptedTransport::new(Vec::new());
+            let keys = MKeys::parse(key).unwrap_or_default();
+            let pace = registers::send_config(SendConfig::default());
+            let mut client = MadClient::new(SendConfig { retries: 0, ..pace });
+            let findings = query_firmware("f", &fabric, keys, &mut client, &mut transport).unwrap();
+            let [finding] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!((finding.level, &*finding.what), (Level::Warn, "f: VSKey"));
+            assert!(finding.fix.as_ref().is_some_and(|it| it.contains(fix)), "{finding:?}");
+            assert_eq!(transport.sent.len(), 32);
         }
     }
 

@@ -25,6 +25,7 @@ use super::Subject::{Ports, SubnetManager};
 use super::checked_host::{CheckedHost, NO_DEVICE, is_infiniband, port_name};
 use super::fabric;
 use super::finding::{Finding, Level, bad, finding, note, ok, shortened, warn};
+use super::planes::check_planes;
 
 /// Timeout and retries: each SMP is sent twice at most, and the last two at once. With the 100 ms that the
 /// engine adds to each, a manager that does not respond takes 1.2 s.
@@ -133,15 +134,18 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
         Err(error) => return vec![port_unusable(host, fabric, &error)],
     };
     let what = format!("{what}, from {} port {}", port.hca, port.port);
+    let planes = transport.smi_side().map(|side| check_planes(&what, &side));
     // A file that cannot be read has its own finding.
     let keys_of = |kind, file: Option<&PathBuf>| {
         file.and_then(|path| keys_in(kind, path).ok()).unwrap_or_default().keys
     };
     let keys = keys_of(SiteFileKind::MKey, fabric.m_key_file.as_ref());
     let has_keys = !keys.is_empty();
-    let mut home = LocalPortQuery::with_keys(keys.clone(), transport.local_port().guid);
+    let mut home = LocalPortQuery::with_keys(keys.clone(), transport.local_port().guid)
+        .by_route(planes.is_some());
     let (timeout, retries) = PACE;
-    let pace = SendConfig { timeout, retries, ..SendConfig::default() };
+    let SendConfig { sl, max_mads_per_second, .. } = fabric.pace;
+    let pace = SendConfig { timeout, retries, sl, max_mads_per_second, ..SendConfig::default() };
     let mut client = MadClient::new(pace);
     if let Err(error) = plan::run(&mut home, &mut client, &mut transport, &AtomicBool::new(false)) {
         let found = format!("device lost during the check: {error}");
@@ -151,15 +155,27 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let neighbor = home.neighbor.and_then(|it| check_neighbor(&what, it, has_keys));
     let mut findings = check_home(host, what.clone(), home, has_keys);
     findings.extend(neighbor);
+    let is_multi_plane = planes.is_some();
+    findings.extend(planes);
     let is_ok = |it: &Finding| (it.subject, it.level) == (SubnetManager, Level::Ok);
-    if findings.iter().any(is_ok) {
+    // From a multi-plane HCA only the discovery asks the manager.
+    let has_port = |it: &Finding| it.subject == SubnetManager && it.level < Level::Bad;
+    if findings.iter().any(if is_multi_plane { has_port } else { is_ok }) {
         // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
-        let naming = Naming { map: names.unwrap_or_default(), hosts: fabric.hosts.clone() };
+        let (hosts, rails) = (fabric.hosts.clone(), fabric.rails.clone());
+        let naming = Naming { map: names.unwrap_or_default(), hosts, rails };
         let vs_keys =
             fabric.registers.map(|_| keys_of(SiteFileKind::VsKey, fabric.vs_key_file.as_ref()));
         let site = (&naming, &keys);
-        findings.extend(fabric::check(&what, site, vs_keys, pace, &mut client, &mut transport));
+        findings.extend(fabric::check(
+            &what,
+            site,
+            vs_keys,
+            (fabric, pace),
+            &mut client,
+            &mut transport,
+        ));
     }
     findings
 }
@@ -209,9 +225,13 @@ fn port_unusable(host: &CheckedHost, fabric: &FabricSettings, error: &DeviceErro
     }
     // A missing link or device file has its own finding.
     without_infiniband(host, fabric).unwrap_or_else(|| {
+        let fix = match error {
+            DeviceError::NoSubnetManagement { why, .. } => why.remedy(),
+            _ => "fix the other findings about the port".into(),
+        };
         bad(SubnetManager, title(fabric), format!("port cannot be used: {error}"))
             .expected("a usable port; otherwise `serve` exits with code 3")
-            .fix(format!("fix the other findings about the port, or {OWN_DEVICES_ONLY}"))
+            .fix(format!("{fix}, or {OWN_DEVICES_ONLY}"))
     })
 }
 
@@ -287,11 +307,11 @@ fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) ->
     };
     let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
     match info {
-        Ok((Some(SmState::Master), priority)) => {
+        Some(Ok((Some(SmState::Master), priority))) => {
             let found = format!("master SM at {at} responds, priority {priority}");
             ok(SubnetManager, what, found)
         }
-        Ok((state, _)) => {
+        Some(Ok((state, _))) => {
             let state = state.map_or("reserved", SmState::label);
             let found =
                 format!("SM at {at} has state {state}, but the local port reports it as master");
@@ -300,7 +320,11 @@ fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) ->
                 .expected(expected)
                 .fix("run doctor again in a minute; if it persists: sminfo, and the SM's log")
         }
-        Err(failure) => {
+        None => {
+            let found = format!("master SM at {at} is not asked by LID: the HCA is multi-plane");
+            note(SubnetManager, what, found)
+        }
+        Some(Err(failure)) => {
             let found = format!("master SM at {at} does not respond: {failure}");
             let expected = "a response; without a master SM, links that come up stay in Init";
             bad(SubnetManager, what, found).expected(expected).fix(sm_fix(host, OPENSM))
@@ -400,17 +424,20 @@ mod tests {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
         for (info, level, says) in [
-            (Ok((Some(SmState::Master), 14)), Level::Ok, "responds, priority 14"),
-            (Ok((Some(SmState::Standby), 0)), Level::Warn, "has state standby"),
-            (Ok((None, 0)), Level::Warn, "has state reserved"),
-            (Err(RequestError::TimedOut), Level::Bad, "does not respond: "),
+            (Some(Ok((Some(SmState::Master), 14))), Level::Ok, "responds, priority 14"),
+            (Some(Ok((Some(SmState::Standby), 0))), Level::Warn, "has state standby"),
+            (Some(Ok((None, 0))), Level::Warn, "has state reserved"),
+            (None, Level::Note, "not asked by LID"),
+            // A driver that refuses to send, on an ordinary HCA.
+            (Some(Err(RequestError::Unsent)), Level::Bad, "does not respond: "),
+            (Some(Err(RequestError::TimedOut)), Level::Bad, "does not respond: "),
         ] {
             let manager = MasterSm { lid: Lid(7), info, node: "head-1".into() };
             let finding = check_manager(&host, "fabric".into(), Some(manager));
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");
             assert!(finding.found.contains(says), "{finding:?}");
-            assert_eq!(finding.fix.is_some(), level > Level::Ok, "{finding:?}");
+            assert_eq!(finding.fix.is_some(), level > Level::Note, "{finding:?}");
         }
         assert_eq!(check_manager(&host, "fabric".into(), None).level, Level::Bad);
     }

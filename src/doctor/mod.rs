@@ -11,6 +11,7 @@ mod fabric;
 mod finding;
 mod manager;
 mod permissions;
+mod planes;
 mod ports;
 
 use std::collections::BTreeMap;
@@ -45,10 +46,11 @@ pub struct Report {
 type Check = fn(&CheckedHost) -> Vec<Finding>;
 
 /// The checks, in the order in which a host is set up.
-const CHECKS: [(Subject, Check); 11] = [
+const CHECKS: [(Subject, Check); 12] = [
     (Subject::Pci, cards::check),
     (Subject::Modules, cards::check_modules),
     (Subject::Ports, ports::check),
+    (Subject::Ports, planes::check),
     (Subject::SubnetManager, manager::check),
     (Subject::SubnetManager, manager::query),
     (Subject::Permissions, permissions::check),

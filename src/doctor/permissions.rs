@@ -25,6 +25,7 @@ use rdma_host::model::{Device, Port};
 use super::Subject::{Partitions, Permissions};
 use super::checked_host::{CheckedHost, NO_DEVICE, NO_SWEEP, port_name};
 use super::finding::{Finding, Level, bad, note, ok, shortened, warn};
+use super::planes::smi_ports;
 
 /// Enough locked memory to use verbs: the kernel locks what a program registers. The default limit was 64 KiB
 /// until Linux 5.16, and is 8 MiB since.
@@ -79,7 +80,7 @@ fn check_umad(host: &CheckedHost) -> Vec<Finding> {
                 .fix("modprobe ib_umad"),
         }
     };
-    host.fabric_ports().map(check).collect()
+    host.fabric_ports().chain(smi_ports(host)).map(check).collect()
 }
 
 fn check_uverbs(host: &CheckedHost) -> Vec<Finding> {

@@ -109,7 +109,7 @@ fn check_without_cable(
     let note_that = |why: String| Some(note(Ports, &*what, format!("{how}: {why}")));
     match port.kind {
         PortKind::Smi => {
-            let parent = adapter_of(host, device, |it| it.bus_address.clone());
+            let parent = device.parent.as_deref().unwrap_or("another device");
             note_that(format!("plane {} of {parent}, whose state it has", port.number))
         }
         PortKind::NvlinkBridge => {

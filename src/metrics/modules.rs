@@ -47,11 +47,14 @@ families! {
                 ("serial_number", &module.serial_number),
                 ("revision", &module.revision),
             ] {
-                samples.label(name, &text(field));
+                write_field(samples, name, field);
             }
             samples.label("kind", module.technology_label());
             samples.label("form_factor", module.form_factor());
-            samples.label_if_known("length_meters", module.meters().map(|it| it.to_string()));
+            if let Some(meters) = module.meters() {
+                let bytes = meters.to_ne_bytes();
+                samples.label_from("length_meters", &bytes, || meters.to_string());
+            }
             samples.value(1);
         };
     "infiniband_module_temperature_celsius" Gauge PORT_LABELS
@@ -67,12 +70,12 @@ families! {
     "infiniband_module_rx_power_dbm" Gauge LANE_LABELS
         "Received optical power by lane. Absent without light."
         => |item, samples| if let Some(module) = item.measured(monitor::RX_POWER) {
-            write_lanes(item, samples, module.rx_power.map(|power| module.dbm(power)));
+            write_lanes(item, samples, &module.rx_power);
         };
     "infiniband_module_tx_power_dbm" Gauge LANE_LABELS
         "Transmitted optical power by lane. Absent without light. In a fabric: needs --fabric.lanes."
         => |item, samples| if let Some(module) = item.detailed(monitor::TX_POWER) {
-            write_lanes(item, samples, module.tx_power.map(|power| module.dbm(power)));
+            write_lanes(item, samples, &module.tx_power);
         };
     "infiniband_module_tx_bias_amperes" Gauge LANE_LABELS
         "Bias current of the laser by lane. In a fabric: needs --fabric.lanes."
@@ -88,11 +91,16 @@ families! {
         };
 }
 
-/// Writes the values of the lanes that the link uses.
-fn write_lanes(item: &ModuleItem<'_>, samples: &mut Samples<'_>, values: [Option<f64>; LANES]) {
-    for (lane, value) in values.into_iter().enumerate().take(item.lanes) {
-        if let Some(value) = value {
-            let hundredths = (value * 100.0).round() / 100.0;
+/// Writes the text of a field.
+pub(super) fn write_field(samples: &mut Samples<'_>, name: &str, field: &[u8]) {
+    samples.label_from(name, field, || text(field));
+}
+
+/// Writes the power of the lanes that the link uses.
+fn write_lanes(item: &ModuleItem<'_>, samples: &mut Samples<'_>, powers: &[u16; LANES]) {
+    for (lane, power) in powers.iter().enumerate().take(item.lanes) {
+        if let Some(dbm) = item.module.dbm(*power) {
+            let hundredths = (dbm * 100.0).round() / 100.0;
             samples.label("lane", itoa::Buffer::new().format(lane)).float(hundredths);
         }
     }

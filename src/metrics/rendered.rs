@@ -1,6 +1,6 @@
 //! All metrics, rendered.
 //!
-//! The large part, the `fabric`s, is rendered once a sweep and kept compressed; this host's own ports
+//! Of the large part, the `fabric`s, what has changed is rendered once a sweep and kept compressed; this host's own ports
 //! (`host`) are put between them, family by family. The small part that must be current, the exporter's own
 //! metrics (`self_metrics`) and the counts of each fabric (`fabric::summary`), is rendered at each scrape
 //! and put first. A scrape may select groups of families, and a shard of the nodes (`selection`). Plain text is not
@@ -11,9 +11,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use exposition::{Block, Document, Format, Part};
+use exposition::{Block, Chunk, Document, Format, Part, Rendered, deflate_lines};
 use fabric_observation::SharedState;
 
+use super::fabric::Slice;
 use super::fabric::summary::{self, Summary};
 use super::family_order::{group, position};
 use super::own::OwnMetrics;
@@ -22,7 +23,7 @@ use super::selection::{Group, MAX_SHARDS, Selection, Shard};
 use super::{fabric, host, self_metrics};
 
 /// The families of the fabrics, in slices of nodes: shard `k` of `n` is every `n`th slice from the `k`th on.
-type Slices = Arc<[Vec<Part<Block>>]>;
+type Slices = Arc<[Slice]>;
 
 /// The fabrics of one state snapshot.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ struct RenderedFabrics {
     /// their number.
     finer: [OnceLock<Slices>; MAX_SHARDS.ilog2() as usize + 1],
     duration: Duration,
+    rendered: Rendered,
 }
 
 /// The metrics of one state, rendered.
@@ -48,7 +50,7 @@ pub struct RenderedMetrics {
     shards: Arc<RequestedShards>,
 }
 
-type Joined = Arc<[Block]>;
+type Joined = Arc<Document>;
 
 /// The number of selections that are kept joined: those of some scrape jobs with eight shards. A client may send any
 /// number of others.
@@ -75,9 +77,10 @@ impl RenderedMetrics {
         } else {
             let summaries =
                 state.fabrics.iter().filter_map(|fabric| Summary::new(fabric)).collect();
-            let slices = slices(&state, shards.most(began));
-            let duration = began.elapsed();
-            (summaries, Arc::new(RenderedFabrics { slices, finer: Default::default(), duration }))
+            let last = previous.map(|it| &*it.fabrics.slices).unwrap_or_default();
+            let (slices, rendered) = slices(&state, shards.most(began), last);
+            let (finer, duration) = (Default::default(), began.elapsed());
+            (summaries, Arc::new(RenderedFabrics { slices, finer, duration, rendered }))
         };
         let host = state.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
         // Without a fabric, the host is all that is rendered.
@@ -89,6 +92,11 @@ impl RenderedMetrics {
     /// How long the fabrics took to render, or the host without fabrics.
     pub fn duration(&self) -> Duration {
         self.duration
+    }
+
+    /// How much of the fabrics was rendered again when they last changed.
+    pub fn rendered(&self) -> Rendered {
+        self.fabrics.rendered
     }
 
     /// Whether a selection can be served without rendering the fabrics again, in as many slices as it has shards.
@@ -128,10 +136,8 @@ impl RenderedMetrics {
             }
         }
         let mut document = Document::default();
-        document.push(&Block::deflate(&fresh));
-        for block in &*self.joined(selection, format) {
-            document.push(block);
-        }
+        document.push(&deflate_lines(&fresh));
+        document.append(&self.joined(selection, format));
         if format == Format::OpenMetrics {
             document.push(&Block::stored(b"# EOF\n"));
         }
@@ -151,12 +157,15 @@ impl RenderedMetrics {
         let slices = if fabrics.slices.len() >= count {
             &fabrics.slices
         } else {
-            fabrics.finer[count.ilog2() as usize].get_or_init(|| slices(&self.state, count))
+            let finer = &fabrics.finer[count.ilog2() as usize];
+            finer.get_or_init(|| slices(&self.state, count, &[]).0)
         };
-        let is_selected =
-            |part: &&Part<Block>| group(&part.family).is_some_and(|group| selection.has(group));
+        let is_selected = |part: &&Part<Vec<Chunk>>| {
+            group(&part.family).is_some_and(|group| selection.has(group))
+        };
         let selected = slices.iter().skip(index).step_by(count);
-        let selected = selected.map(|slice| slice.iter().filter(is_selected)).collect();
+        let selected =
+            selected.map(|slice| slice.parts(position).into_iter().filter(is_selected)).collect();
         let has_host = selection.has(Group::Host) && selection.is_first();
         let host = self.host.iter().filter(|_| has_host);
         let joined: Joined = exposition::join(selected, host, position, format).into();
@@ -168,14 +177,16 @@ impl RenderedMetrics {
     }
 }
 
-/// Renders the fabrics of a state snapshot.
-fn slices(state: &SharedState, count: usize) -> Slices {
-    // A compressor takes 1 MiB, which a host without a fabric does not need.
+/// Renders the fabrics of a state snapshot, after those of another one.
+fn slices(state: &SharedState, count: usize, last: &[Slice]) -> (Slices, Rendered) {
     if state.fabrics.is_empty() {
-        return Slices::default();
+        return Default::default();
     }
-    fabric::render(&state.fabrics, count).into()
+    let (slices, rendered) = fabric::render(&state.fabrics, count, last);
+    (slices.into(), rendered)
 }
 
+#[cfg(test)]
+mod incremental_tests;
 #[cfg(test)]
 pub(super) mod tests;

@@ -80,11 +80,23 @@ families! {
         "Ports with a link whose neighbor did not respond to subnet management requests: its SMA hangs, or an M_Key protects it."
         => |state, out| state.each(out, |it, out| out.value(it.stats.unanswered_ports as u64));
     "infiniband_mkey_suspected" Gauge ["fabric"]
-        "1 if M_Key protection is the likely cause of unresponsive neighbors: no node beyond the local port responds, or the local port itself does not respond, or the local port has M_Key protection level 2 or 3, no key is set, and many neighbors do not respond."
+        "1 if M_Key protection is the likely cause of unresponsive neighbors: no node beyond the local port responds, or the local port itself does not respond, or its driver refuses the requests, or the local port has M_Key protection level 2 or 3, no key is set, and many neighbors do not respond."
         => |state, out| state.each(out, |it, out| out.value(it.stats.m_key_suspected.into()));
+    "infiniband_vskey_suspected" Gauge ["fabric"]
+        "1 if a VSKey is the likely cause of unread registers: at least 32 devices do not respond to the vendor class, and fewer do."
+        => |state, out| state.each(out, |it, out| out.value(it.stats.vs_key_suspected.into()));
     "infiniband_partition_suspected" Gauge ["fabric"]
         "1 if the local port lacks the P_Key of --fabric.pkey, or if switches respond to performance management but at least 90% of the channel adapters, and at least 3 of them, do not: wrong partition or limited member."
         => |state, out| state.each(out, |it, out| out.value(it.stats.partition_suspected.into()));
+    "fabric_exporter_port_state_route_info" Gauge ["fabric", "route", "reason"]
+        "How sweeps read port states, and why, as labels, always 1. Route lid: by LID (reason no_planes). Route directed: by directed route, which each sweep checks, because the fabric has planes: the local HCA is multi-plane (local_planes), a switch reports a plane of a port (front_panel), or a link has one XDR lane (xdr_lane). Route discovery: by discoveries only, because no switch responded in a sweep (no_response)."
+        => |state, out| state.each(out, |it, out| if it.snapshot.is_some() {
+            let reason = it.stats.route_reason;
+            out.label("route", reason.route().label()).label("reason", reason.label()).value(1);
+        });
+    "fabric_exporter_switches_unconfirmed" Gauge ["fabric"]
+        "Switches that did not respond to the latest sweep by any directed route: the states of their ports are unknown. 0 where port states are read by LID, or by discoveries only."
+        => |state, out| state.each(out, |it, out| out.value(it.stats.unconfirmed_switches as u64));
     "fabric_exporter_fabric_changes" Counter ["fabric", "kind"]
         "Changes between successive discoveries, by kind: node_added, node_removed, link_added, link_removed, link_moved, lid_changed."
         => |state, out| state.each(out, |it, out| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
@@ -172,7 +184,7 @@ pub fn render(state: &SharedState, external_url: &str) -> Vec<Part<Vec<u8>>> {
         });
     }
     let state = SelfState { fabrics, host: state.host.as_deref(), external_url };
-    let mut parts = Parts::<Vec<u8>>::default();
+    let mut parts = Parts::default();
     for (family, write) in FAMILIES {
         parts.add(family.clone(), |family| write(&state, &mut family.samples(b"")));
     }

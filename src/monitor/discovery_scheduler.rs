@@ -32,8 +32,8 @@ pub(super) struct DiscoveryScheduler {
     /// The time after a discovery for a change in which there is no other one for a change.
     cooldown: Duration,
     cooldown_until: Moment,
-    /// Before this moment another change of LIDs does not discard a sweep.
-    discard_after: Moment,
+    /// Until this moment LIDs may change again.
+    unsteady_until: Moment,
     /// When the next periodic discovery is due.
     due: Moment,
     /// The time until the next discovery after one with gaps.
@@ -125,15 +125,15 @@ impl DiscoveryScheduler {
         self.due = now + wait;
     }
 
-    /// Whether a sweep with changed LIDs must be repeated instead of used. Two nodes with one LID would cause
-    /// this each time.
-    pub(super) fn drops_changed_lids(&self, now: Moment) -> bool {
-        now >= self.discard_after
+    /// Whether LIDs have changed all the time lately: a sweep with changed ones does not cause a discovery at once, and
+    /// has only what it confirms. Two nodes with one LID would cause one each time.
+    pub(super) fn has_unsteady_lids(&self, now: Moment) -> bool {
+        now < self.unsteady_until
     }
 
     /// The repeated sweep had changed LIDs, too.
     pub(super) fn on_lids_changed_again(&mut self, now: Moment) {
-        self.discard_after = now + self.max_cooldown();
+        self.unsteady_until = now + self.max_cooldown();
     }
 
     /// Checks a sweep for signs of a change: a port in another state, a switch that reports a change, a node
@@ -152,8 +152,8 @@ impl DiscoveryScheduler {
         let newly_silent = silent.difference(&self.silent).filter(is_found).count();
         let newly_changed =
             swept.state_changes.difference(&self.state_changes).filter(is_found).count();
-        // If LIDs are still changing, there is more to find.
-        self.change_pending |= swept.lids_changed;
+        // If LIDs are still changing, or a new subnet manager may change them, there is more to find.
+        self.change_pending |= swept.lids_changed || swept.sm_lid_changed;
         if newly_silent > 0 || newly_changed > 0 || swept.changed {
             if !self.change_pending {
                 tracing::info!(

@@ -7,6 +7,7 @@
 //! The thread outlives its device: when the port's device disappears, that is published, and the thread waits
 //! until it can be opened again.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,26 +26,32 @@ use crate::remote::Remote;
 use fabric_observation::{Collector, MonitorStats, Observation, SharedState};
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::clear::CounterClearing;
-use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::discovery::{Discovery, DiscoveryLimits, DiscoveryResult, LimitReached};
 use ib_fabric::collect::registers::{self, RegisterReader};
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::Naming;
+use ib_fabric::routes::RouteReason;
 use ib_fabric::{Fabric, NodeMap, Snapshot};
 use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::m_key::MKeys;
-use ib_mad::pma::OptionalCounters;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
-use ib_mad::{Moment, PortKey};
+use ib_mad::{Guid, Lid, Moment, PortKey};
 use ib_umad::Heartbeat;
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::MadClient;
 use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
 use yaml_config::ConfigError;
+
+/// The CPU time of this thread.
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
 
 /// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
@@ -59,7 +66,11 @@ const EVENT_CHECK: Duration = Duration::from_millis(100);
 /// exposition rendered all the time. The first event after a quiet second is published at once.
 const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long nothing is asked behind a switch behind which a discovery did not end.
+const CUT: Duration = Duration::from_secs(3600);
+
 /// The monitor of one fabric; see the module.
+#[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct Monitor {
     settings: FabricSettings,
     shared: Arc<watch::Sender<SharedState>>,
@@ -91,9 +102,19 @@ pub struct Monitor {
     stats: MonitorStats,
     scheduler: DiscoveryScheduler,
     unanswered: UnresponsiveNeighbors,
+    /// What the next discovery may take.
+    limits: DiscoveryLimits,
+    /// The latest discovery had too many requests.
+    had_many: bool,
+    /// Switches behind which a discovery did not end, and when.
+    cut: HashMap<Guid, Moment>,
     suspicion: Option<MKeySuspicion>,
-    /// Switches respond to subnet management by LID, as far as is known.
-    states_by_lid: bool,
+    /// Switches respond to subnet management in sweeps, as far as is known.
+    reads_states: bool,
+    /// The LID of our port when the latest discovery began, if the transport knows it.
+    local_lid: Option<Lid>,
+    /// LIDs have changed since then.
+    lids_changed: bool,
 }
 
 /// Runs a plan. The capture, if there is one, is a complete file after each run.
@@ -125,24 +146,31 @@ impl Monitor {
     ) -> Result<Self, ConfigError> {
         let _in_fabric = span(&settings.name).entered();
         let files = SiteFiles::open(&settings)?;
-        let counters = OptionalCounters { details: settings.details, fec: settings.fec };
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         let client = MadClient::new(settings.pace);
-        let mut register_client = MadClient::new(registers::send_config(settings.pace));
-        register_client.heartbeat = client.heartbeat.clone();
+        let register_client = client.beside(registers::send_config(settings.pace));
         let mut monitor = Monitor {
             client,
             register_client,
             registers: settings.registers.map(RegisterReader::new),
             files,
-            naming: Naming { hosts: settings.hosts.clone(), ..Naming::default() },
+            naming: Naming {
+                hosts: settings.hosts.clone(),
+                rails: settings.rails.clone(),
+                ..Naming::default()
+            },
             keys: Arc::default(),
             log_limiter: LogLimiter::default(),
-            agents: AgentCache::new(counters),
+            agents: AgentCache::new(settings.optional_counters()),
             scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
+            limits: DiscoveryLimits::default(),
+            had_many: false,
+            cut: HashMap::new(),
             suspicion: None,
-            states_by_lid: true,
+            reads_states: true,
+            local_lid: None,
+            lids_changed: false,
             evaluator: LinkEvaluator::new(settings.limits.clone()),
             sweep_durations: Histogram::new([]),
             event_sender,
@@ -213,6 +241,7 @@ impl Monitor {
     ) {
         let _in_fabric = span(&self.settings.name).entered();
         let mut current = Some(first);
+        let mut problem = None;
         self.start_replica();
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(transport) = &mut current {
@@ -224,10 +253,20 @@ impl Monitor {
                 drop(current.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
-                current = open()
-                    .inspect(|_| tracing::info!("device reopened"))
-                    .inspect_err(|error| tracing::debug!(%error, "device open failed"))
-                    .ok();
+                match open() {
+                    Ok(transport) => {
+                        tracing::info!("device reopened");
+                        (current, problem) = (Some(transport), None);
+                    }
+                    Err(error) => {
+                        // Each 2 s, but said once: the driver may be back, and the permission lost.
+                        let error = error.to_string();
+                        if problem.as_ref() != Some(&error) {
+                            tracing::warn!(%error, "device cannot be opened again yet");
+                            problem = Some(error);
+                        }
+                    }
+                }
             }
         }
         tracing::debug!("monitor stopped");
@@ -348,16 +387,21 @@ impl Monitor {
         }
         self.discover_changes(transport)?;
         self.refresh_replica(transport.now());
-        let mut swept = self.sweep(transport)?;
-        if swept.lids_changed && self.scheduler.drops_changed_lids(transport.now()) {
-            tracing::info!("LIDs changed: repeating the discovery and the sweep");
+        let confirms_each = self.scheduler.has_unsteady_lids(transport.now());
+        let mut swept = self.sweep(transport, confirms_each)?;
+        if (swept.lids_changed || swept.sm_lid_changed) && !confirms_each {
+            let what = if swept.lids_changed { "LIDs" } else { "the LID of the subnet manager" };
+            tracing::info!("{what} changed: repeating the discovery and the sweep");
             self.discover(transport)?;
-            swept = self.sweep(transport)?;
-            // If they have changed again, the sweep must not trigger discoveries all the time.
-            if swept.lids_changed {
+            // They may change again meanwhile: only what this sweep confirms is published. A new master has not changed
+            // them yet, and is found by the discovery.
+            swept = self.sweep(transport, swept.lids_changed)?;
+            // If they have, sweeps must not trigger discoveries all the time.
+            if swept.lids_changed || swept.sm_lid_changed {
                 self.scheduler.on_lids_changed_again(transport.now());
             }
         }
+        self.count(&swept, transport);
         self.scheduler.on_sweep(&swept);
         if let Some(new) = self.stats.mastership.update(&swept.snapshot) {
             report::log_new_master(new, &swept.snapshot.fabric);
@@ -382,15 +426,22 @@ impl Monitor {
 
     fn discover(&mut self, transport: &mut impl MadTransport) -> Result<(), RunError> {
         self.scheduler.on_discovery_start();
-        self.states_by_lid = true;
+        self.reads_states = true;
         self.refresh_names();
         self.refresh_keys(transport.now());
         transport.refresh();
         let anchor = transport.anchor();
+        let local_lid = transport.local_port().lid;
         let tries = self.settings.pace.retries.saturating_add(1);
         let skipped = self.unanswered.select_skipped(anchor.moment, tries);
+        self.cut.retain(|_, since| anchor.moment.since(*since) < CUT);
+        let hardware = self.registers.as_ref().map(|registers| &*registers.hardware);
         let mut discovery =
-            Discovery::new(Arc::clone(&self.keys), transport.local_port().guid, skipped);
+            Discovery::new(Arc::clone(&self.keys), transport.local_port().guid, skipped)
+                .from_planes(transport.local_port().planes)
+                .limited(self.limits, self.cut.keys().copied().collect())
+                .with_kind(self.fabric.as_deref())
+                .with_front_panels(self.fabric.as_deref(), hardware);
         run(&mut discovery, &mut self.client, transport, self.capture.as_mut(), &self.stop)?;
         let found = discovery.finish();
         let now = transport.now();
@@ -399,9 +450,9 @@ impl Monitor {
         self.stats.discovery = Some((anchor, now));
         // Without any link our port has none, or does not respond to its own host.
         self.stats.set_success(Collector::Discovery, !found.fabric.links.is_empty());
-        if found.local_error == Some(RequestError::Unsent) {
+        if found.local_error == Some(RequestError::Unsent) && !transport.local_port().is_present {
             // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it: it must
-            // be opened again.
+            // be opened again. The driver of a device that is there may refuse SMPs for its own port only.
             let device = self.settings.name.clone();
             let problem = "sending failed: the device was removed".to_owned();
             return Err(TransportError { device, problem }.into());
@@ -416,20 +467,40 @@ impl Monitor {
         };
         self.report_unresponsive(&new, suspicion, now);
         self.log_limiter.warn(found.gaps.clone(), now, "further discovery gaps not logged");
+        let took = now.since(anchor.moment);
+        self.limit_next_discovery(&found, took, now);
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
         let known = previous.map(|fabric| (fabric, forget_before));
-        let fabric = Fabric::assemble(found.fabric, &self.naming, now, known);
-        let took = now.since(anchor.moment);
+        let mut fabric = Fabric::assemble(found.fabric, &self.naming, now, known);
+        // A node that this discovery did not reach must not be asked by a LID that may be another's now.
+        let has_same_lids = |previous: &Fabric| previous.has_same_lids(&fabric);
+        if self.lids_changed || self.local_lid != local_lid || !previous.is_none_or(has_same_lids) {
+            fabric.forget_unreached_lids();
+        }
         report::log_changes(&mut self.stats, previous, &fabric, took);
         self.agents.retain_present(&fabric);
-        self.client.clear_redirects();
-        self.register_client.clear_redirects();
+        for client in [&mut self.client, &mut self.register_client] {
+            client.clear_redirects();
+            client.set_lmc(fabric.largest_lmc());
+        }
         let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.scheduler.on_discovery_end(now, took, &state_changes, has_gaps);
-        self.fabric = Some(Arc::new(fabric));
+        (self.fabric, self.local_lid, self.lids_changed) =
+            (Some(Arc::new(fabric)), local_lid, false);
         Ok(())
+    }
+
+    /// Sets the limits of the next discovery, and cuts off what this one did not end behind.
+    fn limit_next_discovery(&mut self, found: &DiscoveryResult, took: Duration, now: Moment) {
+        let DiscoveryResult { limit_reached: reached, steps, culprit, .. } = *found;
+        self.limits = self.limits.next(reached, steps, took);
+        let has_many = reached == Some(LimitReached::Steps);
+        // A fabric that was extended has too many once: the next limit is four times as high.
+        let is_endless = reached == Some(LimitReached::Time) || has_many && self.had_many;
+        self.had_many = has_many;
+        self.cut.extend(culprit.filter(|_| is_endless).map(|guid| (guid, now)));
     }
 
     fn report_unresponsive(
@@ -449,27 +520,80 @@ impl Monitor {
         }
     }
 
-    fn sweep(&mut self, transport: &mut impl MadTransport) -> Result<SweepResult, RunError> {
+    fn sweep(
+        &mut self,
+        transport: &mut impl MadTransport,
+        confirms_each: bool,
+    ) -> Result<SweepResult, RunError> {
+        let cpu = thread_cpu();
+        transport.refresh();
         let fabric = self.fabric.clone().unwrap_or_default();
+        let local_lid = self.local_lid;
         let mut sweep =
-            Sweep::new(&fabric, &mut self.agents, transport.anchor(), self.states_by_lid);
-        run(&mut sweep, &mut self.client, transport, self.capture.as_mut(), &self.stop)?;
+            Sweep::new(&fabric, &mut self.agents, transport.anchor(), self.reads_states);
+        if confirms_each {
+            sweep = sweep.confirming_each();
+        }
+        if self.settings.pace.max_mads_per_second.is_some() {
+            let (settings, mads, now) = (&self.settings, sweep.max_mads(), transport.now());
+            report::warn_of_limit(&mut self.log_limiter, settings, mads, now);
+        }
+        // Before it, too: LIDs that change twice are the old ones at its end, after reads by the others.
+        if has_other_lid(transport, local_lid) {
+            sweep.on_lids_changed();
+        }
+        // Not at shorter intervals: a few lost MADs, of three tries each, would use up the time of a destination.
+        let time_limit = Some(self.settings.interval / 3);
+        self.client.time_limit =
+            time_limit.filter(|limit| *limit >= 10 * self.settings.pace.timeout);
+        let result =
+            run(&mut sweep, &mut self.client, transport, self.capture.as_mut(), &self.stop);
+        self.client.time_limit = None;
+        result?;
+        if has_other_lid(transport, local_lid) {
+            sweep.on_lids_changed();
+        }
         let mut swept = sweep.finish();
-        if let Some(registers) = &self.registers {
+        self.lids_changed |= swept.lids_changed;
+        if let Some(registers) = &mut self.registers {
+            registers.confirm(&fabric, swept.lids_changed);
             swept.snapshot.hardware = Arc::clone(&registers.hardware);
         }
+        self.stats.sweeps += 1;
+        // Without evaluation and rendering, which the CPU time of the process has, too.
+        let cpu = thread_cpu().saturating_sub(cpu);
+        tracing::debug!(?cpu, "all responses of a sweep handled");
+        Ok(swept)
+    }
+
+    /// Counts and logs what a sweep says that is published.
+    fn count(&mut self, swept: &SweepResult, transport: &impl MadTransport) {
         let now = transport.now();
         if swept.states_unavailable {
-            let warning =
-                "no switch responds to LID-routed SMPs: port states are read only by discoveries";
-            if self.log_limiter.is_new(warning, now) {
+            let is_directed = swept.snapshot.fabric.routes.is_directed();
+            let smps = if is_directed { "directed-route" } else { "LID-routed" };
+            let warning = format!(
+                "no switch responds to {smps} SMPs: port states are read only by discoveries"
+            );
+            if self.log_limiter.is_new(&warning, now) {
                 let discovery_interval = self.settings.discovery_interval;
                 tracing::warn!(?discovery_interval, "{warning}");
             }
-            self.states_by_lid = false;
+            self.reads_states = false;
+        }
+        self.stats.route_reason = if self.reads_states {
+            swept.snapshot.fabric.routes.reason()
+        } else {
+            RouteReason::NoResponse
+        };
+        let unconfirmed = swept.unconfirmed_switches;
+        if unconfirmed > std::mem::replace(&mut self.stats.unconfirmed_switches, unconfirmed) {
+            tracing::warn!(
+                switches = unconfirmed,
+                "switches do not respond by directed route: the states of their ports are unknown"
+            );
         }
         let read = swept.snapshot.readings.iter().flatten().count();
-        self.stats.sweeps += 1;
         self.stats.failed_ports = swept.failed_ports;
         // Without the P_Key of requests the transport has logged it.
         let has_p_key = transport.local_port().has_p_key;
@@ -489,7 +613,6 @@ impl Monitor {
             let interval = self.settings.interval;
             tracing::warn!(?took, ?interval, "{warning}");
         }
-        Ok(swept)
     }
 
     /// Reads the registers that are due, until the next sweep is. They are published with it.
@@ -498,13 +621,23 @@ impl Monitor {
         transport: &mut impl MadTransport,
         until: Moment,
     ) -> Result<(), RunError> {
+        if !transport.local_port().has_vendor_class {
+            // The transport has logged it.
+            return Ok(());
+        }
         let latest = self.latest();
         let Some((registers, snapshot)) = self.registers.as_mut().zip(latest.snapshot.as_ref())
         else {
             return Ok(());
         };
         let mut reading = registers.begin(snapshot, transport.now(), until);
-        run(&mut reading, &mut self.register_client, transport, self.capture.as_mut(), &self.stop)
+        let (client, capture) = (&mut self.register_client, self.capture.as_mut());
+        let result = run(&mut reading, client, transport, capture, &self.stop);
+        let is_suspected = registers.is_vs_key_suspected();
+        if std::mem::replace(&mut self.stats.vs_key_suspected, is_suspected) != is_suspected {
+            report::log_vs_key_suspicion(is_suspected, registers.has_keys());
+        }
+        result
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
@@ -582,6 +715,13 @@ impl Monitor {
         });
         self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }
+}
+
+/// Whether the LID of the local port is not that of the discovery: the others may have changed, too. It is known also
+/// where an M_Key keeps all nodes from confirming theirs.
+fn has_other_lid(transport: &impl MadTransport, discovered: Option<Lid>) -> bool {
+    let now = transport.local_port().lid;
+    now.is_some() && discovered.is_some_and(|before| now != Some(before))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::config::FabricSettings;
 use fabric_observation::{MonitorStats, NewMaster};
 use ib_fabric::collect::unresponsive::MKeySuspicion;
 use ib_fabric::{Fabric, change};
@@ -87,6 +88,11 @@ pub(super) fn log_m_key_suspicion(
             "M_Key protection suspected (level 2 or 3): this host's own port does not respond to subnet \
              management; {remedy}; if its counters cannot be read either, check dmesg for adapter errors"
         ),
+        Some(MKeySuspicion::LocalDriver) => tracing::error!(
+            "M_Key protection suspected (level 2 or 3): the driver of this host's own port refuses its subnet \
+             management; {remedy}; if the port is a virtual function, which may have none, monitor the fabric \
+             from a physical one"
+        ),
         Some(MKeySuspicion::FirstHop) => tracing::error!(
             "M_Key protection suspected (level 2 or 3): the link of this port is active, but no other node \
              responds to subnet management; {remedy}"
@@ -97,6 +103,23 @@ pub(super) fn log_m_key_suspicion(
             "M_Key protection suspected: this port has M_Key protection level {level}, and neighbors do \
              not respond to subnet management; {remedy}"
         ),
+    }
+}
+
+/// Logs that a VSKey is suspected, or not any longer. `has_keys`: the exporter has VSKeys, which must be wrong then.
+pub(super) fn log_vs_key_suspicion(is_suspected: bool, has_keys: bool) {
+    let remedy = if has_keys {
+        "the VSKey in --fabric.vs-key-file differs from that of the devices: compare it with that of the key manager"
+    } else {
+        "set --fabric.vs-key-file to a file with the VSKey of the key manager, or --no-fabric.registers"
+    };
+    if is_suspected {
+        tracing::error!(
+            "VSKey suspected: at least 32 devices do not respond to the vendor class, and fewer do; registers are not \
+             read, and three devices a minute are probed; {remedy}"
+        );
+    } else {
+        tracing::info!("VSKey no longer suspected: devices respond to the vendor class");
     }
 }
 
@@ -122,6 +145,21 @@ pub(super) fn log_partition_suspicion(is_suspected: bool) {
         tracing::info!(
             "wrong partition no longer suspected: channel adapters respond to performance management"
         );
+    }
+}
+
+/// Warns if a sweep of so many MADs cannot end in its interval, with the limit of MADs per second.
+pub(super) fn warn_of_limit(
+    limiter: &mut LogLimiter,
+    settings: &FabricSettings,
+    mads: usize,
+    now: Moment,
+) {
+    let (takes, interval) = (settings.pace.least_time(mads), settings.interval);
+    let warning = "sweep may take longer than its interval: --fabric.max-mads-per-second is too low (logged once a \
+                   day)";
+    if takes > interval && limiter.is_new(warning, now) {
+        tracing::warn!(mads, ?takes, ?interval, "{warning}");
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -140,6 +140,67 @@ fn unusable_dumps_are_one_line() {
         assert!(output.stderr.contains(says), "{args:?}: {}", output.stderr);
         assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
     }
+}
+
+/// What people send: a folder with packed files, a terminal's log, a file in UTF-16, and something else.
+#[test]
+fn what_was_not_used_is_told_and_strict_refuses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let dumps = folder.path().join("sent");
+    std::fs::create_dir(&dumps).unwrap();
+    let net = include_str!("../../crates/fabric-dumps/tests/dumps/fabric.ibnetdiscover");
+    let errors = include_str!("../../crates/fabric-dumps/tests/dumps/fabric.ibqueryerrors");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(net.as_bytes()).unwrap();
+    std::fs::write(dumps.join("net.txt.gz"), packed.finish().unwrap()).unwrap();
+    let utf16: Vec<u8> = errors.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(dumps.join("errors.txt"), [&[0xff, 0xfe][..], &utf16].concat()).unwrap();
+    let sent = dumps.display().to_string();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(program());
+        command.args(args).args(["--from", &sent]);
+        child::run("fabric-exporter", &mut command, folder.path(), LIMIT)
+    };
+    let all = run(&["links", "--json", "--strict"]);
+    assert!(all.status.success(), "{}", all.stderr);
+    let counted = symbols(&parsed(&all));
+    assert_eq!(counted, BTreeMap::from([(("host-1 mlx5_0".to_owned(), 1), 65_535)]));
+
+    let log = dumps.join("ibdiagnet2.log");
+    std::fs::write(&log, "-I- Running version: 2.10\n").unwrap();
+    std::fs::write(dumps.join("empty.txt"), "").unwrap();
+    let prompt = format!("[root@mgmt ~]# ibqueryerrors\n{errors}");
+    std::fs::write(dumps.join("errors.txt"), &prompt).unwrap();
+    let told = run(&["links", "--json"]);
+    assert!(told.status.success(), "{}", told.stderr);
+    assert_eq!(symbols(&parsed(&told)), counted);
+    for line in [
+        "not used: 1 file ignored: unknown format: ibdiagnet2.log".to_owned(),
+        format!("not used: {}: ignored: the file is empty", dumps.join("empty.txt").display()),
+        format!(
+            "not used: {}, line 1: skipped: \"[root@mgmt ~]# ibqueryerrors\"",
+            dumps.join("errors.txt").display()
+        ),
+    ] {
+        assert!(told.stderr.lines().any(|it| it == line), "{line}: {}", told.stderr);
+    }
+    let refused = run(&["links", "--json", "--strict"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--strict: not everything was used: "), "{}", refused.stderr);
+    let report = run(&["history", "report"]);
+    assert!(report.status.success() && report.stderr.contains("not used: "), "{}", report.stderr);
+
+    // A line in the middle is damaged: no verdicts.
+    let damaged = errors.replacen("[LinkDownedCounter == 3]", "[LinkDownedCounter == 3", 1);
+    std::fs::write(dumps.join("errors.txt"), damaged).unwrap();
+    let refused = run(&["links"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("errors.txt: line 2: expected a line of ibqueryerrors"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
 }
 
 /// A name with characters that a terminal obeys, or does not show.

@@ -33,7 +33,7 @@ fn scenarios_of_the_library_are_resolved() {
             scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(!story.descriptions.is_empty(), "{}: nothing happens", path.display());
         assert!(story.changes.is_sorted_by_key(|step| step.at), "{}", path.display());
-        // Each entry has at least one action at its time.
+        // Each entry has at least one change at its time.
         for (at, words) in &story.descriptions {
             assert!(story.changes.iter().any(|step| step.at == *at), "{}: {words}", path.display());
         }

@@ -42,7 +42,7 @@ fn incidents(file: &Path, window: Window) -> Vec<Incident> {
 fn report(file: &Path, window: Window) -> Report {
     let reader = Reader::open(file).unwrap();
     let time = |at| humantime::format_rfc3339_seconds(at).to_string();
-    Report::compute(&reader, window, window.to, &time).unwrap()
+    Report::compute(&reader, window, None, window.to, &time).unwrap()
 }
 
 fn lines(incidents: &[Incident]) -> String {
@@ -174,4 +174,24 @@ fn copies_have_the_same_reports() {
         assert_eq!(original, copied, "from {from} s to {to} s");
     }
     assert!(findings > 200, "{findings}");
+}
+
+/// Ports 3 and 4 of a switch are in its second cage, port 5 in its third.
+#[test]
+fn two_bad_links_in_one_cage_are_one_finding_that_names_it() {
+    let end = minutes(90);
+    let (_folder, file) = recorded("one-cage", end);
+    let report = report(&file, window(Duration::ZERO, end));
+    let mut titles: Vec<&str> =
+        report.findings.iter().map(|finding| &*finding.incident.title).collect();
+    titles.sort_unstable();
+    assert_eq!(titles.len(), 3, "{titles:#?}");
+    let of_cage = "leaf-0-0 cage 2: both ports are bad (";
+    assert!(titles[2].starts_with(of_cage), "{titles:#?}");
+    assert!(titles[2].contains("leaf-0-0 port 3") && titles[2].contains("leaf-0-0 port 4"));
+    let of_one = |title: &&str| title.starts_with("Bad link leaf-0-1 port");
+    assert!(titles[..2].iter().all(of_one), "{titles:#?}");
+    let found = report.findings.iter().find(|it| it.incident.title.starts_with(of_cage)).unwrap();
+    assert_eq!((found.incident.links, found.incident.hosts.len()), (2, 2));
+    assert!(!found.evidence.is_empty() && !found.series.is_empty(), "of one of the links");
 }

@@ -18,6 +18,7 @@ mod full;
 mod herd;
 mod host;
 mod incidents;
+mod jobs;
 mod jumps;
 mod kept;
 mod killed;

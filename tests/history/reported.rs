@@ -241,7 +241,9 @@ fn felt(step: &TimedChange, all: &[TimedChange], net: &Net) -> Vec<String> {
         | FabricChange::SetDelivery(_)
         | FabricChange::SetMKey { .. }
         | FabricChange::SetVsKey { .. }
-        | FabricChange::SetMembership { .. } => Vec::new(),
+        | FabricChange::SetMembership { .. }
+        | FabricChange::SetFrontPanel { .. }
+        | FabricChange::SetStateTable { .. } => Vec::new(),
     }
 }
 

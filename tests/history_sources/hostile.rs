@@ -142,8 +142,8 @@ fn prometheus_source_is_refused_with_advice() {
 fn path_of_the_address_precedes_the_query() {
     let (url, told) = listening("200 OK", "[]");
     let api = HistoryClient::new(&format!("{url}/rack/7/"), &Access::default()).unwrap();
-    assert!(api.ports("leaf 1[3]").unwrap().is_empty());
+    assert!(api.ports("leaf&1?3").unwrap().is_empty());
     let said = told.recv().unwrap();
-    let asked = "GET /rack/7/api/v1/history/ports?called=leaf%201%5B3%5D HTTP/1.1";
+    let asked = "GET /rack/7/api/v1/history/ports?called=leaf%261%3F3 HTTP/1.1";
     assert_eq!(said.lines().next(), Some(asked));
 }

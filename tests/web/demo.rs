@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use fabric_api::model::{NodeDetail, NodeName};
 use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::remote::Access;
 use fabric_history::model::{Event, Window};
@@ -80,6 +81,13 @@ fn own_host_has_the_counters_of_its_ports_in_the_fabric() {
         }
     }
     assert_eq!(rails, 8);
+    let infos: Vec<_> = metrics.all("infiniband_rail_info").map(|(labels, _)| labels).collect();
+    let mut names: Vec<&str> = infos.iter().map(|labels| &*labels["rail"]).collect();
+    names.sort_unstable();
+    assert_eq!(names, (0..8).map(|nth| format!("mlx5_{nth}")).collect::<Vec<_>>());
+    let third = infos.iter().find(|labels| labels["rail"] == "mlx5_3").unwrap();
+    assert_eq!(third["host"], "gpu-0");
+    rails_are_side_by_side(&exporter, &third["guid"]);
     // The storm, between two readings.
     let roce = [("device", "mlx5_8"), ("priority", "3")];
     let pauses = |metrics: &Metrics| {
@@ -94,6 +102,24 @@ fn own_host_has_the_counters_of_its_ports_in_the_fabric() {
     let page = exporter.get("/host", &[]);
     assert!(page.text().contains("PFC storm") && page.text().contains("CNPs: "), "{}", page.text());
     assert!(exporter.stop().success());
+}
+
+/// On the page of each HCA of the host, and in the API.
+fn rails_are_side_by_side(exporter: &Exporter, guid: &str) {
+    let response = exporter.get(&format!("/api/v1/nodes/{guid}"), &[]);
+    let detail: NodeDetail = serde_json::from_str(response.text()).unwrap();
+    assert_eq!(detail.node.rail.as_deref(), Some("mlx5_3"));
+    let found = detail.rails.iter().map(|rail| (&*rail.rail, rail.up, rail.switches.len()));
+    let wanted: Vec<String> = (0..8).map(|nth| format!("mlx5_{nth}")).collect();
+    let wanted = wanted.iter().map(|rail| (&**rail, true, 1));
+    assert!(found.clone().eq(wanted), "{:?}", found.collect::<Vec<_>>());
+    let response = exporter.get(&format!("/node/{guid}"), &[]);
+    let page = response.text();
+    assert!(page.contains("Rails of gpu-0") && page.contains(">mlx5_7<"), "{page}");
+    let leaf: &NodeName = &detail.rails[0].switches[0];
+    let response = exporter.get(&format!("/node/{}", leaf.guid), &[]);
+    let page = response.text();
+    assert!(page.contains(&leaf.node) && !page.contains("Rails of"), "a switch has no rails");
 }
 
 #[test]

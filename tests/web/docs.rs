@@ -208,19 +208,22 @@ fn first_block_of_the_readme_runs_demo_and_tests() {
 fn figures_of_the_readme_were_measured() {
     let readme = document("README.md").replace('\n', " ");
     let measured = document("docs/dev/measurements.md");
-    // Time of the exporter and ratio, with a delay and without one.
-    let row = |about: &str| -> (String, f64) {
-        let row = measured.lines().find(|line| line.starts_with(&format!("| **{about}"))).unwrap();
-        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('*')).collect();
-        (cells[2].to_owned(), cells[4].parse().unwrap())
+    // The number at the begin of a cell.
+    let figure = |row: &str, column: usize| -> f64 {
+        let row = measured.lines().find(|line| line.starts_with(&format!("| {row} |"))).unwrap();
+        let cell = row.split('|').nth(column).unwrap().trim().trim_matches('*');
+        cell.split(' ').next().unwrap().parse().unwrap()
     };
-    let ((time, least), (_, most)) = (row("50 µs round trip added"), row("no delay added"));
-    let ports = measured.split(" ports, in ibsim").next().unwrap().rsplit(' ').next().unwrap();
+    // Pinned, with a delay and without one.
+    let time = figure("one sweep", 2);
+    let least = figure("sweep / `ibqueryerrors`", 2);
+    let most = figure("**no delay added**: sweep against `ibqueryerrors`", 4);
+    let ports = measured.split(" ports in ibsim").next().unwrap().rsplit(' ').next().unwrap();
     let scale = measured.split_once("\n## Scale\n").unwrap().1.split("\n## ").next().unwrap();
     let largest = scale.lines().rfind(|line| line.starts_with("| ")).unwrap();
     let largest = largest.split('|').nth(1).unwrap().trim();
     for says in [
-        format!("[{ports} simulated ports in {time}]"),
+        format!("[{ports} simulated ports in {time:.1} s]"),
         format!("[{:.0}% to {:.0}%]", least * 100.0, most * 100.0),
         format!("up to {largest} simulated ports"),
     ] {

@@ -7,7 +7,7 @@ use std::io;
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use exposition::{BlockWriter, Document, DocumentBody, Output};
+use exposition::{BlockWriter, Document, DocumentBody};
 
 use super::request_permits::Held;
 

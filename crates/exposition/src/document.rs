@@ -15,8 +15,6 @@ use flate2::bufread::GzDecoder;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 use http_body::{Body, Frame, SizeHint};
 
-use super::output::Output;
-
 /// gzip's magic, deflate, no flags, no time, fastest, unknown system.
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
 
@@ -32,12 +30,19 @@ pub struct Block {
     /// The deflated bytes.
     pub bytes: Bytes,
     crc: crc32fast::Hasher,
-    plain_len: u64,
+    pub(super) plain_len: u64,
 }
 
 impl Block {
-    /// Compresses a text.
-    pub fn deflate(text: &[u8]) -> Block {
+    /// What a text was compressed to.
+    pub(super) fn new(deflated: &[u8], text: &[u8]) -> Block {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(text);
+        Block { bytes: Bytes::copy_from_slice(deflated), crc, plain_len: text.len() as u64 }
+    }
+
+    /// Compresses any text.
+    pub(super) fn deflate(text: &[u8]) -> Block {
         let mut writer = BlockWriter::default();
         writer.buffer.extend_from_slice(text);
         writer.end()
@@ -51,9 +56,7 @@ impl Block {
         bytes.extend_from_slice(&length.to_le_bytes());
         bytes.extend_from_slice(&(!length).to_le_bytes());
         bytes.extend_from_slice(text);
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(text);
-        Block { bytes: bytes.into(), crc, plain_len: text.len() as u64 }
+        Block::new(&bytes, text)
     }
 }
 
@@ -100,6 +103,24 @@ impl BlockWriter {
         self.buffer.clear();
     }
 
+    /// The text so far, or the end of it.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Frees space in the buffer, at the end of a sample.
+    pub fn settle(&mut self) {
+        if self.buffer.len() >= CHUNK {
+            self.compress(FlushCompress::None);
+        }
+    }
+
+    /// Ends the block, and begins another; `None` if there was no text.
+    pub fn finish(&mut self) -> Option<Block> {
+        let is_empty = self.plain_len == 0 && self.buffer.is_empty();
+        (!is_empty).then(|| self.end())
+    }
+
     /// Ends the block, and begins another.
     fn end(&mut self) -> Block {
         self.compress(FlushCompress::Sync);
@@ -113,32 +134,27 @@ impl BlockWriter {
     }
 }
 
-impl Output for BlockWriter {
-    type Samples = Block;
-
-    fn buffer(&mut self) -> &mut Vec<u8> {
-        &mut self.buffer
-    }
-
-    fn settle(&mut self) {
-        if self.buffer.len() >= CHUNK {
-            self.compress(FlushCompress::None);
-        }
-    }
-
-    fn finish(&mut self) -> Option<Block> {
-        Some(self.end()).filter(|block| block.plain_len > 0)
-    }
+/// An exposition or a part of it, compressed: one after the other its blocks are one stream.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    pieces: Vec<Bytes>,
+    crc: crc32fast::Hasher,
+    plain_len: u64,
 }
-
-/// A whole exposition, compressed: one after the other its blocks are one stream.
-#[derive(Debug, Default)]
-pub struct Document(Vec<Block>);
 
 impl Document {
     /// Adds a block at the end.
     pub fn push(&mut self, block: &Block) {
-        self.0.push(block.clone());
+        self.pieces.push(block.bytes.clone());
+        self.crc.combine(&block.crc);
+        self.plain_len += block.plain_len;
+    }
+
+    /// Adds another one at the end.
+    pub fn append(&mut self, other: &Document) {
+        self.pieces.extend_from_slice(&other.pieces);
+        self.crc.combine(&other.crc);
+        self.plain_len += other.plain_len;
     }
 
     /// The plain text.
@@ -151,21 +167,23 @@ impl Document {
 
     /// How many bytes the plain text has.
     pub fn plain_len(&self) -> u64 {
-        self.0.iter().map(|block| block.plain_len).sum()
+        self.plain_len
     }
 
     /// The pieces of a gzip stream.
     fn gzip_pieces(&self) -> impl Iterator<Item = Bytes> {
-        let mut crc = crc32fast::Hasher::new();
-        self.0.iter().for_each(|block| crc.combine(&block.crc));
         let mut end = LAST_BLOCK.to_vec();
-        end.extend_from_slice(&crc.finalize().to_le_bytes());
+        end.extend_from_slice(&self.crc.clone().finalize().to_le_bytes());
         // The length is kept modulo 2^32.
-        end.extend_from_slice(&(self.plain_len() as u32).to_le_bytes());
+        end.extend_from_slice(&(self.plain_len as u32).to_le_bytes());
         let header = std::iter::once(Bytes::from_static(&GZIP_HEADER));
-        header.chain(self.0.iter().map(|block| block.bytes.clone())).chain([end.into()])
+        header.chain(self.pieces.iter().cloned()).chain([end.into()])
     }
 }
+
+/// How many bytes of small pieces are sent as one: a fabric has thousands of a kilobyte each, and each is a part of a
+/// system call of its own.
+const GATHERED: usize = 64 * 1024;
 
 /// How many bytes are unpacked at a time: 0.3 ms of work on one of the server's threads.
 const UNPACKED_CHUNK: usize = 128 * 1024;
@@ -192,12 +210,28 @@ impl DocumentBody {
     pub fn plain(document: Document) -> Self {
         let inflate = Some(Decompress::new(false));
         let left = document.plain_len();
-        let pieces = document.0.into_iter().map(|block| block.bytes).collect();
-        DocumentBody { pieces, inflate, left }
+        DocumentBody { pieces: document.pieces.into(), inflate, left }
+    }
+
+    /// The next pieces as they are; small ones together.
+    fn gather(&mut self) -> Option<Bytes> {
+        let first = self.pieces.pop_front()?;
+        if first.len() >= GATHERED {
+            return Some(first);
+        }
+        let mut all = Vec::with_capacity(GATHERED);
+        all.extend_from_slice(&first);
+        while let Some(piece) = self.pieces.front()
+            && all.len() + piece.len() <= GATHERED
+        {
+            all.extend_from_slice(piece);
+            self.pieces.pop_front();
+        }
+        Some(all.into())
     }
 
     fn chunk(&mut self) -> Result<Option<Bytes>, flate2::DecompressError> {
-        let Some(inflate) = &mut self.inflate else { return Ok(self.pieces.pop_front()) };
+        let Some(inflate) = &mut self.inflate else { return Ok(self.gather()) };
         let mut out = Vec::with_capacity(UNPACKED_CHUNK);
         while let Some(piece) = self.pieces.front_mut() {
             let before = inflate.total_in();
@@ -289,6 +323,26 @@ mod tests {
         let second = writer.end();
         let text = unpacked(&gzip(&[first, second]));
         assert!(text.as_bytes() == [&noise[..], b"second"].concat());
+    }
+
+    #[test]
+    fn small_pieces_are_sent_together() {
+        let mut document = Document::default();
+        let long = "x".repeat(60_000);
+        for _ in 0..1000 {
+            document.push(&Block::stored(b"a 1\n"));
+        }
+        for _ in 0..2 {
+            document.push(&Block::stored(long.as_bytes()));
+        }
+        let mut body = DocumentBody::gzip(&document);
+        let (mut frames, mut all) = (0, Vec::new());
+        while let Some(frame) = body.chunk().unwrap() {
+            frames += 1;
+            all.extend_from_slice(&frame);
+        }
+        assert_eq!(frames, 3);
+        assert_eq!(unpacked(&all), "a 1\n".repeat(1000) + &long + &long);
     }
 
     #[test]

@@ -118,14 +118,20 @@ impl<'a> Labels<'a> {
         self.text.push(if self.has_any { b',' } else { b'{' });
         self.text.extend_from_slice(name.as_bytes());
         self.text.extend_from_slice(b"=\"");
-        for byte in value.bytes() {
-            // Both formats escape these three.
-            match byte {
-                b'\\' => self.text.extend_from_slice(b"\\\\"),
-                b'"' => self.text.extend_from_slice(b"\\\""),
-                b'\n' => self.text.extend_from_slice(b"\\n"),
-                byte => self.text.push(byte),
+        // Both formats escape these three; hardly any value has one.
+        let value = value.as_bytes();
+        // All bytes are looked at, several at a time: that is faster than to stop at the first one.
+        if value.iter().fold(false, |any, byte| any | matches!(byte, b'\\' | b'"' | b'\n')) {
+            for byte in value {
+                match byte {
+                    b'\\' => self.text.extend_from_slice(b"\\\\"),
+                    b'"' => self.text.extend_from_slice(b"\\\""),
+                    b'\n' => self.text.extend_from_slice(b"\\n"),
+                    byte => self.text.push(*byte),
+                }
             }
+        } else {
+            self.text.extend_from_slice(value);
         }
         self.text.push(b'"');
         self.has_any = true;

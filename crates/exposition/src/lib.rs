@@ -1,18 +1,28 @@
 #![doc = include_str!("../README.md")]
 
+mod bits;
+mod chunks;
 pub mod csv;
 mod document;
 mod family;
-mod output;
+mod fingerprint;
+mod huffman;
+mod labeled;
+mod likeness;
+mod line_deflate;
+mod part;
 mod parts;
 mod samples;
 pub mod unseen;
 
+pub use chunks::{Chunk, ChunkRenderer, Rendered};
 pub use document::{Block, BlockWriter, Document, DocumentBody};
 pub use family::{Family, Labels, MetricType};
-pub use output::Output;
-pub use parts::{FamilyWriter, Part, Parts, join};
-pub use samples::{Labeled, Samples, WriteSamples};
+pub use labeled::Labeled;
+pub use line_deflate::deflate_lines;
+pub use part::{Families, Part};
+pub use parts::{FamilyWriter, Parts, join};
+pub use samples::{Samples, WriteSamples};
 
 /// The two formats that a scraper may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

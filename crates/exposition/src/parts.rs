@@ -1,131 +1,79 @@
-//! Families with their samples, as they are rendered.
-
-use std::borrow::Borrow;
+//! Renders families as text, and merges those of several sources.
 
 use super::Format;
-use super::document::Block;
+use super::chunks::Chunk;
+use super::document::{Block, Document};
 use super::family::Family;
-use super::output::Output;
-use super::samples::{Labeled, Samples, WriteSamples};
+use super::labeled::Labeled;
+use super::line_deflate::deflate_lines;
+use super::part::{Families, Part};
+use super::samples::Samples;
 
-/// A family with the samples of one source.
-#[derive(Clone, Debug)]
-pub struct Part<S> {
-    /// The family.
-    pub family: Family,
-    /// The samples: lines that are the same in both formats.
-    pub samples: S,
+/// Renders families as text, one after the other; those without samples are left out.
+#[derive(Debug, Default)]
+pub struct Parts {
+    done: Vec<Part<Vec<u8>>>,
 }
 
-impl Part<Vec<u8>> {
-    /// Writes header and samples.
-    pub fn write(&self, out: &mut Vec<u8>, format: Format) {
-        self.family.write_header(out, format);
-        out.extend_from_slice(&self.samples);
-    }
-}
-
-/// Renders families one after the other; those without samples are left out.
-#[derive(Debug)]
-pub struct Parts<O: Output> {
-    done: Vec<Part<O::Samples>>,
-    output: O,
-}
-
-impl<O: Output> Default for Parts<O> {
-    fn default() -> Self {
-        Parts { done: Vec::new(), output: O::default() }
-    }
-}
-
-impl<O: Output> Parts<O> {
+impl Parts {
     /// Adds a family.
-    pub fn add(&mut self, family: Family, write: impl FnOnce(&mut FamilyWriter<'_, O>)) {
-        write(&mut FamilyWriter { name: family.sample_name(), output: &mut self.output });
-        if let Some(samples) = self.output.finish() {
+    pub fn add(&mut self, family: Family, write: impl FnOnce(&mut FamilyWriter<'_>)) {
+        let mut samples = Vec::new();
+        write(&mut FamilyWriter { name: family.sample_name(), text: &mut samples });
+        if !samples.is_empty() {
             self.done.push(Part { family, samples });
         }
     }
 
-    /// Adds families of things of one kind.
-    pub fn each<T>(&mut self, families: &[(Family, WriteSamples<T>)], things: &Labeled<T>) {
-        self.each_of(families, things, Some);
+    /// The families, in the order in which they were added.
+    pub fn finish(self) -> Vec<Part<Vec<u8>>> {
+        self.done
     }
+}
 
-    /// Adds families of what there may be of each thing.
-    pub fn each_of<'t, T, I: 't, B: Borrow<T>>(
+impl Families for Parts {
+    fn of_things<'t, I>(
         &mut self,
-        families: &[(Family, WriteSamples<T>)],
+        family: &Family,
         things: &'t Labeled<I>,
-        of: impl Fn(&'t I) -> Option<B>,
+        write: impl Fn(&'t I, &mut Samples<'_>),
     ) {
-        for (family, write) in families {
-            self.add(family.clone(), |writer| {
-                for (labels, thing) in things.iter() {
-                    if let Some(thing) = of(thing) {
-                        write(thing.borrow(), &mut writer.samples(labels));
-                    }
-                }
-            });
-        }
-    }
-
-    /// Adds a family with at most one whole number of each thing.
-    pub fn numbers<I>(
-        &mut self,
-        family: Family,
-        things: &Labeled<I>,
-        value: impl Fn(&I) -> Option<u64>,
-    ) {
-        self.add(family, |writer| {
+        self.add(family.clone(), |writer| {
             for (labels, thing) in things.iter() {
-                if let Some(value) = value(thing) {
-                    writer.samples(labels).value(value);
-                }
+                write(thing, &mut writer.samples(labels));
             }
         });
-    }
-
-    /// The families so far, in the order in which they were added; begins again, with the same output.
-    pub fn take(&mut self) -> Vec<Part<O::Samples>> {
-        std::mem::take(&mut self.done)
-    }
-
-    /// The families, in the order in which they were added.
-    pub fn finish(mut self) -> Vec<Part<O::Samples>> {
-        self.take()
     }
 }
 
 /// Writes the samples of one family.
 #[derive(Debug)]
-pub struct FamilyWriter<'a, O> {
+pub struct FamilyWriter<'a> {
     name: String,
-    output: &'a mut O,
+    text: &'a mut Vec<u8>,
 }
 
-impl<O: Output> FamilyWriter<'_, O> {
+impl FamilyWriter<'_> {
     /// The samples of a thing with these labels, whose brace is not closed; without any it is empty.
     pub fn samples<'s>(&'s mut self, labels: &'s [u8]) -> Samples<'s> {
-        self.output.settle();
-        Samples::new(self.output.buffer(), &self.name, labels)
+        Samples::new(self.text, &self.name, labels)
     }
 }
 
 /// Minimum size of a text that is compressed separately: below it, a restart costs more than it saves.
 const WORTH_PACKING: usize = 4096;
 
-/// Merges families by their positions: those of several slices, each in order, and those of the host. A family has one
-/// header. Neighboring texts are compressed as one.
+/// Merges families by their positions: those of several slices, each in order and with at least one block, and those of
+/// the host. A family has one header. Neighboring texts are compressed as one.
 pub fn join<'a>(
-    slices: Vec<impl Iterator<Item = &'a Part<Block>>>,
+    slices: Vec<impl Iterator<Item = &'a Part<Vec<Chunk>>>>,
     host: impl Iterator<Item = &'a Part<Vec<u8>>>,
     position: impl Fn(&Family) -> usize,
     format: Format,
-) -> Vec<Block> {
+) -> Document {
     let mut slices: Vec<_> = slices.into_iter().map(Iterator::peekable).collect();
     let mut host = host.peekable();
-    let mut blocks = Vec::new();
+    let mut document = Document::default();
     let mut text = Vec::new();
     loop {
         let next = slices.iter_mut().filter_map(|it| it.peek()).map(|it| &it.family);
@@ -134,11 +82,13 @@ pub fn join<'a>(
         family.write_header(&mut text, format);
         for slice in &mut slices {
             if let Some(part) = slice.next_if(|part| part.family.name == family.name) {
-                if !text.is_empty() {
-                    blocks.push(pack(&text));
-                    text.clear();
+                for block in part.samples.iter().filter_map(Chunk::block) {
+                    if !text.is_empty() {
+                        document.push(&pack(&text));
+                        text.clear();
+                    }
+                    document.push(block);
                 }
-                blocks.push(part.samples.clone());
             }
         }
         if let Some(part) = host.next_if(|part| part.family.name == family.name) {
@@ -146,38 +96,32 @@ pub fn join<'a>(
         }
     }
     if !text.is_empty() {
-        blocks.push(pack(&text));
+        document.push(&pack(&text));
     }
-    blocks
+    document
 }
 
 /// Compresses a text, if it is long enough.
 fn pack(text: &[u8]) -> Block {
-    if text.len() < WORTH_PACKING { Block::stored(text) } else { Block::deflate(text) }
+    if text.len() < WORTH_PACKING { Block::stored(text) } else { deflate_lines(text) }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
 
     fn part<S>(name: &'static str, samples: S) -> Part<S> {
         Part { family: Family::gauge(name, &[], "A value."), samples }
     }
 
-    fn text(blocks: &[Block]) -> String {
-        let mut stream: Vec<u8> = blocks.iter().flat_map(|block| block.bytes.to_vec()).collect();
-        stream.extend([3, 0]);
-        let mut text = String::new();
-        flate2::read::DeflateDecoder::new(&stream[..]).read_to_string(&mut text).unwrap();
-        text
+    fn chunks<const N: usize>(texts: [&[u8]; N]) -> Vec<Chunk> {
+        texts.map(|text| Chunk::from(Block::stored(text))).into()
     }
 
     #[test]
     fn family_of_several_sources_has_one_header() {
-        let one = [part("n", Block::stored(b"n 1\n")), part("s", Block::stored(b"s 1\n"))];
-        let two = [part("s", Block::stored(b"s 3\n"))];
+        let one = [part("n", chunks([b"n 1\n"])), part("s", chunks([b"s 1\n"]))];
+        let two = [part("s", chunks([b"s 3\n", b"s 4\n"]))];
         let long = format!("h{} 3\n", "x".repeat(2 * WORTH_PACKING));
         let host = [part("s", b"s 2\n".to_vec()), part("h", long.clone().into_bytes())];
         let position = |it: &Family| ["n", "s"].iter().position(|name| *name == it.name);
@@ -186,13 +130,14 @@ mod tests {
         let (n, s, h) = (header("n"), header("s"), header("h"));
         for (slices, host, expected) in [
             (vec![&one[..]], &host[..], format!("{n}n 1\n{s}s 1\ns 2\n{h}{long}")),
-            (vec![&two, &one], &host, format!("{n}n 1\n{s}s 3\ns 1\ns 2\n{h}{long}")),
-            (vec![&one, &[], &two], &[], format!("{n}n 1\n{s}s 1\ns 3\n")),
+            (vec![&two, &one], &host, format!("{n}n 1\n{s}s 3\ns 4\ns 1\ns 2\n{h}{long}")),
+            (vec![&one, &[], &two], &[], format!("{n}n 1\n{s}s 1\ns 3\ns 4\n")),
             (vec![], &host[..], format!("{s}s 2\n{h}{long}")),
             (vec![], &[], String::new()),
         ] {
             let slices = slices.into_iter().map(<[_]>::iter).collect();
-            assert_eq!(text(&join(slices, host.iter(), position, Format::Text)), expected);
+            let joined = join(slices, host.iter(), position, Format::Text);
+            assert_eq!(joined.to_text().unwrap(), expected);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fabric_history::parameters::Parameters;
 use fabric_observation::Observation;
-use ib_fabric::NodeIndex;
+use ib_fabric::reference::join_blanks;
+use ib_fabric::{Fabric, Node, NodeIndex};
 use ib_health::{Reason, Verdict};
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Speed;
@@ -82,7 +83,7 @@ impl Filter {
         // Before its first sweep a fabric may have any node.
         let has = |observation: &Arc<Observation>| {
             let snapshot = observation.snapshot.as_ref();
-            snapshot.is_none_or(|it| it.fabric.nodes.iter().any(|node| node.is_called(name)))
+            snapshot.is_none_or(|it| it.fabric.nodes.iter().any(is_called(&it.fabric, name)))
         };
         if selected(fabrics, fabric).any(has) {
             return Ok(());
@@ -93,12 +94,23 @@ impl Filter {
     /// The nodes of a fabric that it selects.
     pub(crate) fn nodes(&self, view: FabricView<'_>) -> impl Iterator<Item = NodeIndex> {
         let fabric = &view.snapshot.fabric;
+        let is_called = self.node.as_deref().map(|name| is_called(fabric, name));
         fabric.node_indexes().filter(move |index| {
             let node = fabric.node(*index);
             self.kind.is_none_or(|kind| node.identity.kind.label() == kind)
                 && !(self.down && view.snapshot.is_up(*index))
-                && self.node.as_ref().is_none_or(|name| node.is_called(name))
+                && is_called.as_ref().is_none_or(|is_called| is_called(node))
         })
+    }
+}
+
+/// Whether a node has this name or GUID. Only if none has exactly this name, several blanks in a row are one.
+pub(crate) fn is_called<'a>(fabric: &Fabric, name: &'a str) -> impl Fn(&Node) -> bool + use<'a> {
+    let is_known = fabric.nodes.iter().any(|node| node.is_called(name));
+    let joined = join_blanks(name);
+    move |node| {
+        let is_same = |known: &str| join_blanks(known) == joined;
+        if is_known { node.is_called(name) } else { node.names().any(is_same) }
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn of_link(view: FabricView<'_>, assessment: &LinkAssessment) -> Opti
         return None;
     }
     let mut sum: Option<Learning> = None;
-    for port in assessment.link.ports() {
+    for port in assessment.ports() {
         let errors = &view.port(port)?.bit_errors;
         // Readings are large: of 60,000 ports, to read them all takes milliseconds.
         let has_windows = || errors.windows.iter().any(|window| window.seconds > 0.0);

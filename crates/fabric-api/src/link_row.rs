@@ -1,30 +1,32 @@
 //! A link with its assessment, and the models that are built from it.
 
+use ib_fabric::aggregated_links::AggregatedLink;
 use ib_fabric::hardware::PortHardware;
+use ib_fabric::snapshot::WholeRate;
 use ib_fabric::topology::Link as Cable;
-use ib_fabric::{NodeMap, PortIndex};
+use ib_fabric::{NodeIndex, NodeMap, PortIndex};
 use ib_health::bit_errors::BerWindow;
 use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, explain};
-use ib_mad::counter::{CounterKind, TABLE};
-use ib_mad::port_state::PortStatus;
+use ib_mad::counter::{CounterKind, LINK_ERRORS, TABLE};
 use ib_mad::reading::CounterSet;
 use ib_mad::register::text;
-use ib_mad::{Counter, Reading};
+use ib_mad::{Counter, FrontPanel, Reading};
 
 use crate::filter::Filter;
 use crate::model::{
     BitErrors, End, Label, Learning, Link, LinkPlace, LinkReason, Severity, SuggestedRepair,
     Verdicts, WindowErrors,
 };
-use crate::{learning, model};
+use crate::{learning, model, planes};
 
 use crate::view::FabricView;
 
 impl<'a> FabricView<'a> {
-    /// All links. While the device is away nothing is evaluated: the links are there without assessment.
+    /// All links, each once: the planes of a link are one. While the device is away nothing is evaluated: the links are
+    /// there without assessment.
     pub fn links(self) -> impl Iterator<Item = LinkRow<'a>> {
         let assessments = self.assessment.links.iter().map(Some).chain(std::iter::repeat(None));
-        let links = self.snapshot.fabric.links().zip(assessments);
+        let links = self.snapshot.fabric.whole_links().zip(assessments);
         links.map(move |(cable, assessment)| LinkRow { view: self, cable, assessment })
     }
 
@@ -37,7 +39,7 @@ impl<'a> FabricView<'a> {
         reasons.collect()
     }
 
-    fn end(&self, port: PortIndex) -> End {
+    pub(crate) fn end(&self, port: PortIndex) -> End {
         let fabric = &self.snapshot.fabric;
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
         let default = PortAssessment::default();
@@ -59,7 +61,9 @@ impl<'a> FabricView<'a> {
             node: node.name.clone(),
             host: node.host.clone(),
             port: fabric.port(port).number,
+            front_panel: fabric.front_panel(port).and_then(FrontPanel::label),
             node_type: node.identity.kind.label().into(),
+            fec: self.snapshot.fec.get(port).copied().flatten().map(|fec| fec.label().into()),
             bit_errors: bit_errors(&assessment.bit_errors),
             counters: nonzero.collect(),
             saturated: names(assessment.counters.ever_saturated),
@@ -122,8 +126,8 @@ pub struct LinkRow<'a> {
 impl<'a> LinkRow<'a> {
     /// Its model.
     pub fn link(&self) -> Link {
-        let LinkRow { view, cable: Cable { low: near, high: far }, assessment } = *self;
-        let status = self.status();
+        let LinkRow { view, assessment, .. } = *self;
+        let (whole, rate) = (self.whole(), self.rate());
         let outages = assessment.map(|link| link.outages).unwrap_or_default();
         Link {
             link: self.id(),
@@ -136,10 +140,10 @@ impl<'a> LinkRow<'a> {
                 description: repair.help().into(),
             }),
             up: assessment.and_then(|link| link.up),
-            ends: [view.end(near), view.end(far)],
-            rate: status.and_then(PortStatus::rate),
-            speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
-            width: status.and_then(|status| status.width).map(|width| width.label().into()),
+            ends: self.ends(),
+            rate: rate.bytes,
+            speed: rate.speed.map(|speed| speed.label().into()),
+            width: rate.width_label(),
             flaps: outages.flaps,
             down_seconds: outages.down.least.as_secs_f64(),
             down_max_seconds: outages.down.most.as_secs_f64(),
@@ -148,7 +152,57 @@ impl<'a> LinkRow<'a> {
                 .and_then(|link| link.upstream)
                 .map(|port| view.snapshot.fabric.port_label(port)),
             learning: self.learning(),
+            planes: whole.map_or_else(Vec::new, |it| planes::planes(view, it, assessment)),
+            planes_source: whole.map(|whole| whole.source.label().into()),
         }
+    }
+
+    /// The models of its ends: of several planes, with what all of them counted.
+    fn ends(&self) -> [End; 2] {
+        let view = self.view;
+        match self.whole() {
+            None => self.cable.ports().map(|port| view.end(port)),
+            Some(whole) => [0, 1]
+                .map(|nth| planes::combined(planes::side(whole, nth).map(|port| view.end(port)))),
+        }
+    }
+
+    /// What it is if it has several planes.
+    pub fn whole(&self) -> Option<&'a AggregatedLink> {
+        self.view.snapshot.fabric.aggregated_link(self.cable.low)
+    }
+
+    /// The links of the subnet that it is of: its planes, or itself.
+    pub fn cables(&self) -> impl Iterator<Item = Cable> + use<'a> {
+        let (whole, cable) = (self.whole(), self.cable);
+        let own = whole.is_none().then_some(cable);
+        let planes = whole.into_iter().flat_map(|whole| &whole.planes);
+        own.into_iter().chain(planes.map(|plane| plane.link))
+    }
+
+    /// The ports of all its planes.
+    pub fn all_ports(&self) -> impl Iterator<Item = PortIndex> + use<'a> {
+        self.cables().flat_map(Cable::ports)
+    }
+
+    /// The pairs of nodes that it joins, each once: those of its planes.
+    pub(crate) fn node_pairs(&self) -> impl Iterator<Item = [NodeIndex; 2]> + use<'a> {
+        let (row, fabric) = (*self, &self.view.snapshot.fabric);
+        let nodes = move |cable: Cable| cable.ports().map(|port| fabric.port(port).node);
+        let pairs = row.cables().map(nodes).enumerate();
+        let is_new = move |(nth, pair): &(usize, [NodeIndex; 2])| {
+            !row.cables().take(*nth).any(|cable| nodes(cable) == *pair)
+        };
+        pairs.filter(is_new).map(|(_, pair)| pair)
+    }
+
+    /// The nodes at its ends, each once: each plane may be at a node of its own.
+    pub fn nodes(&self) -> Vec<NodeIndex> {
+        let fabric = &self.view.snapshot.fabric;
+        let mut nodes: Vec<_> = self.all_ports().map(|port| fabric.port(port).node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     }
 
     /// Its id.
@@ -167,14 +221,14 @@ impl<'a> LinkRow<'a> {
         learning::of_link(self.view, self.assessment?)
     }
 
-    /// Its ends.
+    /// Its ends; of several planes, those of the lowest one.
     pub fn ports(&self) -> [PortIndex; 2] {
         self.cable.ports()
     }
 
-    /// The state of the end that is known.
-    pub fn status(&self) -> Option<&'a PortStatus> {
-        self.ports().into_iter().find_map(|port| self.view.snapshot.status(port))
+    /// Its width and speed: of several planes, of all that are up.
+    pub fn rate(&self) -> WholeRate {
+        self.view.snapshot.link_rate(self.cable)
     }
 
     /// The link errors of both ends.
@@ -182,21 +236,33 @@ impl<'a> LinkRow<'a> {
         self.readings().map(Reading::link_errors).fold(0, u64::saturating_add)
     }
 
+    /// The same, if they were read, and whether they are a lower bound because a counter is or was saturated.
+    pub fn counted_errors(&self) -> Option<(u64, bool)> {
+        let is_saturated = |port: &PortAssessment| {
+            let saturated = port.counters.ever_saturated;
+            LINK_ERRORS.iter().any(|counter| saturated.contains(*counter))
+        };
+        let is_least =
+            || self.all_ports().filter_map(|port| self.view.port(port)).any(is_saturated);
+        let is_read = self.readings().any(Reading::has_link_errors);
+        is_read.then(|| (self.errors(), is_least()))
+    }
+
     fn readings(&self) -> impl Iterator<Item = &'a Reading> {
         let snapshot = self.view.snapshot;
-        self.ports().into_iter().filter_map(|port| snapshot.reading(port))
+        self.all_ports().filter_map(|port| snapshot.reading(port))
     }
 
     /// Whether one of its ends is at one of these nodes.
     pub fn is_at(&self, nodes: &NodeMap<bool>) -> bool {
         let fabric = &self.view.snapshot.fabric;
-        self.ports().into_iter().any(|port| nodes[fabric.port(port).node])
+        self.all_ports().any(|port| nodes[fabric.port(port).node])
     }
 
     pub(crate) fn is_selected(&self, filter: &Filter, nodes: Option<&NodeMap<bool>>) -> bool {
         let has_reason =
             |reason| self.assessment.is_some_and(|link| link.reasons.weight(reason).is_some());
-        let has_speed = |speed| self.status().is_some_and(|status| status.speed == Some(speed));
+        let has_speed = |speed| self.rate().speed == Some(speed);
         let is_suspect =
             || model::is_suspect(self.verdict(), self.errors()) && !self.was_lost_as_expected();
         (filter.verdicts.is_empty() || filter.verdicts.contains(&self.verdict()))
@@ -218,7 +284,7 @@ impl<'a> LinkRow<'a> {
 
     /// The severity of its model.
     pub(crate) fn severity(&self) -> Severity {
-        let ends = self.ports().into_iter().filter_map(|port| self.view.port(port));
+        let ends = self.all_ports().filter_map(|port| self.view.port(port));
         let ratios = ends.flat_map(|end| windows(&end.bit_errors)).filter_map(|it| it.ratio);
         model::severity(self.verdict(), ratios.fold(0.0, f64::max), self.errors())
     }

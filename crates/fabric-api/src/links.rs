@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use ib_fabric::{Node, NodeMap, Snapshot};
 
 use crate::condition::condition;
-use crate::filter::{Fabrics, Filter, selected};
+use crate::filter::{Fabrics, Filter, is_called, selected};
 use crate::model::{FabricLinks, Links, Severity, Verdicts};
 
 use crate::link_row::LinkRow;
@@ -64,9 +64,10 @@ pub(crate) fn selected_nodes(snapshot: &Snapshot, filter: &Filter) -> Option<Nod
     if text.is_empty() && filter.node.is_none() {
         return None;
     }
+    let is_called = filter.node.as_deref().map(|name| is_called(&snapshot.fabric, name));
     let is_selected = |node: &Node| {
         (text.is_empty() || node.name.to_lowercase().contains(&text))
-            && filter.node.as_ref().is_none_or(|name| node.is_called(name))
+            && is_called.as_ref().is_none_or(|is_called| is_called(node))
     };
     Some(snapshot.fabric.nodes.iter().map(is_selected).collect())
 }

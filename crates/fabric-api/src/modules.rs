@@ -82,7 +82,7 @@ fn module_rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> Vec<ModuleRow<'a
     nodes.sort_by_cached_key(|node| natural_key(&fabric.node(*node).name));
     let mut verdicts = PortMap::filled(fabric.ports.len(), None);
     for link in view.links() {
-        for port in link.ports() {
+        for port in link.all_ports() {
             verdicts[port] = Some(link.verdict());
         }
     }

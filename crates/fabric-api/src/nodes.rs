@@ -12,6 +12,7 @@ use crate::condition::{DownNode, DownNodes, condition, name as node_name};
 use crate::filter::{Fabrics, Filter, selected};
 use crate::model::{FabricNodes, Fan, Node, NodeDetail, Nodes, Verdicts};
 use crate::ports::ports_of;
+use crate::rails::rails_of;
 use crate::view::FabricView;
 
 /// The nodes that a filter selects. A fabric name that no fabric has selects nothing.
@@ -46,6 +47,7 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
             swept_at: view.swept_at(),
             node: node(view, index, verdicts, DownNodes::find(view).get(index)),
             ports,
+            rails: rails_of(view, index),
         })
     })
 }
@@ -73,6 +75,12 @@ fn rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> impl Iterator<Item = No
     let fabric = &view.snapshot.fabric;
     let mut verdicts = NodeMap::filled(fabric.nodes.len(), Verdicts::default());
     for link in view.links() {
+        if link.whole().is_some() {
+            for node in link.nodes() {
+                verdicts[node].add_link(&link);
+            }
+            continue;
+        }
         let [near, far] = link.ports().map(|port| fabric.port(port).node);
         for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
             verdicts[node].add_link(&link);
@@ -123,6 +131,7 @@ fn node(
         system_guid: identity.system_guid.to_string(),
         node: node.name.clone(),
         host: node.host.clone(),
+        rail: node.rail.clone(),
         description: identity.description.clone(),
         node_type: identity.kind.label().into(),
         vendor_id: format!("{:#08x}", identity.vendor_id),
@@ -142,6 +151,7 @@ fn node(
         uptime_seconds: general.filter(|_| is_up).map(|general| general.uptime),
         fans: hardware.filter(|_| is_up).map_or_else(Vec::new, fans),
         temperature: hardware.filter(|_| is_up).and_then(|it| it.temperature).map(|it| it.value),
+        verdict: verdicts.worst().label().into(),
         verdicts,
     }
 }

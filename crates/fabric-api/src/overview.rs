@@ -68,6 +68,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     let down = DownNodes::find(view);
     let regions = assessment.regions.iter().take(MAX_LISTED);
     Fabric {
+        kind: snapshot.fabric.kind.map(|kind| kind.label().into()),
         sweep: Some(sweep(observation, view)),
         nodes: nodes(snapshot),
         nodes_down: down.iter().take(MAX_LISTED).map(|node| node.model(view)).collect(),

@@ -14,7 +14,7 @@ use crate::link_row::{LinkRow, bit_errors, names, wait_ratio, worst_first};
 use crate::model::{Congestion, LinkDetail, LinkDownReason, Peer, Port, PreFecBer};
 use crate::modules::{has_link, module_of, reported_ber};
 use crate::view::FabricView;
-use crate::{learning, traffic};
+use crate::{learning, planes, traffic};
 
 /// The link with this id and all current data of its ends, from the first of the selected fabrics that has it.
 pub fn link_by_id(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Option<LinkDetail> {
@@ -23,14 +23,17 @@ pub fn link_by_id(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Option
         let fabric = &view.snapshot.fabric;
         let low = fabric.find(id.low)?;
         let high = fabric.port(low).peer?.port;
-        (fabric.port_key(high) == id.high).then(|| link(view, Cable { low, high }))
+        let is_its = fabric.port_key(high) == id.high;
+        // A plane has no page of its own.
+        is_its.then(|| link(view, fabric.whole_link(Cable { low, high })))
     })
 }
 
-/// A link with all data of its ends.
+/// A link with all data of its ends; of several planes, of the ends of the worst plane.
 pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
     let assessment = view.assessment.links.iter().find(|assessment| assessment.link == cable);
     let outages = assessment.map(|assessment| assessment.outages).unwrap_or_default();
+    let shown = assessment.map_or(cable, |assessment| planes::worst(assessment).link);
     LinkDetail {
         swept_at: view.swept_at(),
         link: LinkRow { view, cable, assessment }.link(),
@@ -38,7 +41,8 @@ pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
         expected_down_seconds: outages.expected_down.least.as_secs_f64(),
         expected_down_max_seconds: outages.expected_down.most.as_secs_f64(),
         recoveries: outages.recoveries,
-        ports: [cable.low, cable.high].map(|index| port(view, index, assessment)),
+        ports: planes::ends_of(view, shown)
+            .map(|end| port(view, end, assessment.map(planes::worst))),
     }
 }
 
@@ -47,7 +51,8 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let known = fabric.port(index);
     let peer = known.peer;
-    let (status, reading) = (snapshot.status(index), snapshot.reading(index));
+    let status = snapshot.status(index);
+    let reading = snapshot.reading(index).filter(|reading| !reading.is_empty());
     let default = PortAssessment::default();
     let assessment = view.port(index).unwrap_or(&default);
     let (counting, pre_fec) = (assessment.counters, assessment.bit_errors.pre_fec);
@@ -74,7 +79,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         verdict: peer.map(|_| verdict.label().into()),
         reasons: reasons.map(|(reason, _)| reason.label().into()).collect(),
         read_at: reading.and_then(|reading| view.time(reading.at)),
-        errors: reading.map_or(0, Reading::link_errors),
+        errors: reading.filter(|it| it.has_link_errors()).map(Reading::link_errors),
         discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
         counters: counters.collect(),
         saturated: names(counting.ever_saturated),
@@ -121,11 +126,12 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
     }
 }
 
-/// All ports of a node, each with the assessment of its link.
+/// All ports of a node, each with the assessment of its link: of a plane, that of the plane.
 pub fn ports_of(view: FabricView<'_>, node: NodeIndex) -> Vec<Port> {
     let fabric = &view.snapshot.fabric;
     let at_node = |port| fabric.port(port).node == node;
     let links: Vec<&LinkAssessment> = (view.assessment.links.iter())
+        .flat_map(LinkAssessment::plane_links)
         .filter(|assessment| at_node(assessment.link.low) || at_node(assessment.link.high))
         .collect();
     let watched = fabric.ports_of(node).filter(|index| fabric.is_monitored(*index));

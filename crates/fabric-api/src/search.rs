@@ -1,15 +1,16 @@
 //! `/api/v1/search`: nodes, ports, links and devices by name, host, GUID, LID, link id, or port in any spelling; cables
 //! and modules by serial or part number.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use display_text::{NaturalPart, natural_key};
 use fabric_history::cable_life::{MIN_PREFIX, begins_with};
 use fabric_observation::SharedState;
 use ib_fabric::hardware::PortHardware;
-use ib_fabric::reference::Reference;
+use ib_fabric::reference::{Reference, join_blanks};
 use ib_fabric::topology::LinkId;
-use ib_fabric::{NodeIndex, NodeMap, PortIndex};
+use ib_fabric::{Fabric, NodeIndex, NodeMap, PortIndex};
 use ib_mad::{Guid, PortKey, register};
 
 use crate::condition::DownNodes;
@@ -25,6 +26,10 @@ const MAX_HITS: usize = 100;
 pub const SERIAL: &str = "serial_number";
 /// See [`SERIAL`].
 pub const PART: &str = "part_number";
+/// What is printed beside a port.
+const FRONT_PANEL: &str = "front_panel";
+/// What labels at a front panel without slashes begin with.
+const PANEL_WORDS: [&str; 4] = ["sw", "fnm", "ib", "gpu"];
 
 /// How a name matches the text; both must be in lower case.
 fn quality_of(name: &str, text: &str) -> Option<Quality> {
@@ -90,9 +95,14 @@ impl<'a> States<'a> {
         let mut verdicts = NodeMap::filled(fabric.nodes.len(), Verdicts::default());
         let mut links = HashMap::new();
         for link in view.links() {
-            for port in link.ports() {
-                verdicts[fabric.port(port).node].add_link(&link);
+            for port in link.all_ports() {
                 links.insert(port, link);
+            }
+            // A loopback plug counts at both of its ports.
+            let ports = link.ports().map(|port| fabric.port(port).node);
+            let nodes = if link.whole().is_some() { link.nodes() } else { ports.to_vec() };
+            for node in nodes {
+                verdicts[node].add_link(&link);
             }
         }
         States { down: DownNodes::find(view), verdicts, links }
@@ -103,7 +113,7 @@ impl<'a> States<'a> {
         let state = match (self.down.get(node), port) {
             (Some(down), _) if down.behind.is_some() => CUT_OFF,
             (Some(_), _) => DOWN,
-            (None, None) => self.verdicts[node].worst_shown()?,
+            (None, None) => self.verdicts[node].worst_shown(),
             (None, Some(port)) => {
                 let link = self.links.get(&port)?;
                 if link.learning().is_some() { LEARNING } else { link.verdict().label() }
@@ -116,6 +126,7 @@ impl<'a> States<'a> {
 fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<FabricHit<'a>>) {
     let fabric = &view.snapshot.fabric;
     let text = terms.text.to_lowercase();
+    let joined = join_blanks(&text);
     let mut add = |quality, matched, index: NodeIndex, port: Option<PortIndex>| {
         let node = fabric.node(index);
         let number = port.map_or(0, |port| fabric.port(port).number);
@@ -145,7 +156,19 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
                 add(Quality::Exact, "port", index, Some(port));
             }
         }
-        let mut best = quality_of(&name, &text).map(|quality| (quality, "name"));
+        for (quality, port) in by_front_panel(fabric, index, terms) {
+            add(quality, FRONT_PANEL, index, Some(port));
+        }
+        // The same name with fewer blanks is not as good.
+        let by_joined = || {
+            let name = join_blanks(&name);
+            // Most names have no two blanks in a row: then it is the same comparison.
+            let differs = matches!(name, Cow::Owned(_)) || matches!(joined, Cow::Owned(_));
+            let quality = if differs { quality_of(&name, &joined) } else { None };
+            quality.map(|it| it.max(Quality::Prefix))
+        };
+        let by_name = quality_of(&name, &text).or_else(by_joined);
+        let mut best = by_name.map(|quality| (quality, "name"));
         // The host is a part of the name: only all of it is a better match.
         if host.as_ref() == Some(&text) && best != Some((Quality::Exact, "name")) {
             best = Some((Quality::Exact, "host"));
@@ -177,6 +200,38 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Reference, hits: &mut Vec<Fab
             (None, None) => {}
         }
     }
+}
+
+/// The ports of a node that are called so at the front panel: behind the node's name they are meant; alone, it may be a
+/// port of any switch.
+fn by_front_panel<'a>(
+    fabric: &'a Fabric,
+    node: NodeIndex,
+    terms: &'a Reference,
+) -> impl Iterator<Item = (Quality, PortIndex)> + 'a {
+    let of = fabric.node(node);
+    let is_reported = !fabric.front_panels.is_empty();
+    let behind = || terms.front_panel_of(&of.name, of.identity.guid);
+    let behind = is_reported.then(behind).flatten();
+    // Most searches are for names of nodes, which need not be compared with those of all ports.
+    let is_alone = |text: &&str| {
+        let begins = |word: &str| {
+            text.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word))
+        };
+        text.contains('/') || PANEL_WORDS.into_iter().any(begins)
+    };
+    let (quality, called) = match behind {
+        Some(panel) => (Quality::Exact, Some(panel)),
+        None => (Quality::Prefix, Some(&*terms.text).filter(|text| is_reported && is_alone(text))),
+    };
+    // A number is that of the subnet.
+    let called = called.filter(|text| text.bytes().any(|byte| !byte.is_ascii_digit()));
+    let ports = called.into_iter().flat_map(move |_| fabric.ports_of(node));
+    let is_it = move |port: &PortIndex| {
+        let panel = fabric.front_panel(*port);
+        panel.zip(called).is_some_and(|(panel, called)| panel.is_called(called))
+    };
+    ports.filter(is_it).map(move |port| (quality, port))
 }
 
 /// The ports that have a cable or module with a serial or part number that is the text, or begins with it. Both ends of
@@ -229,6 +284,7 @@ impl Found<'_> {
                 if matched == "link"
                     || [SERIAL, PART].contains(&matched) && fabric.link_id(port).is_some() =>
             {
+                let port = fabric.aggregated_link(port).map_or(port, |link| link.lead().low);
                 let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
                 let link = LinkId::between(fabric.port_key(port), fabric.port_key(peer));
                 let label = format!("{} – {}", port_label(port), port_label(peer));
@@ -299,9 +355,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::filter::Filter;
     use fabric_observation::Observation;
     use fabric_observation::host::HostObservation;
     use ib_health::testing::snapshot;
+    use ib_mad::hierarchy::{HierarchyInfo, template};
+    use ib_mad::{FrontPanel, NodeKind};
     use rdma_host::testing::{port as host_port, snapshot as host_snapshot};
 
     /// A leaf with two hosts. The LID of a node is its GUID; a port's GUID is its node's, followed by the port
@@ -319,6 +378,47 @@ mod tests {
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let fabrics = vec![Arc::new(unswept), Arc::new(swept)];
         SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() }
+    }
+
+    #[test]
+    fn ports_are_found_by_what_is_printed_beside_them() {
+        let mut swept = snapshot();
+        let fabric = Arc::make_mut(&mut swept.fabric);
+        for number in 1..=4 {
+            let mut info = HierarchyInfo::empty(template::NDR);
+            let (cage, port) = (u32::from(number).div_ceil(2), 2 - u32::from(number) % 2);
+            info.values[1..4].copy_from_slice(&[port, cage, 1]);
+            let panel = FrontPanel::new(&info, NodeKind::Switch);
+            let port = PortKey::new(Guid(1), number);
+            Arc::make_mut(&mut fabric.front_panels).insert(port, panel);
+        }
+        let swept = Observation {
+            fabric: "f".into(),
+            snapshot: Some(swept.into()),
+            ..Observation::default()
+        };
+        let state = SharedState { fabrics: vec![Arc::new(swept)], ..SharedState::default() };
+        for (text, name, quality) in [
+            ("leaf 1/1/1", "leaf port 1 (1/1/1)", "exact"),
+            ("Leaf/IB1/2/1", "leaf port 3 (1/2/1)", "exact"),
+            ("leaf[2/1]", "leaf port 3 (1/2/1)", "exact"),
+            ("leaf port sw1p2", "leaf port 2 (1/1/2)", "exact"),
+            ("0x1:1/1/2", "leaf port 2 (1/1/2)", "exact"),
+            // Each way in which a port is printed.
+            ("leaf port 3 (1/2/1)", "leaf port 3 (1/2/1)", "exact"),
+            // Of any switch.
+            ("1/2/1", "leaf port 3 (1/2/1)", "prefix"),
+            ("sw2p1", "leaf port 3 (1/2/1)", "prefix"),
+        ] {
+            let found = search(&state, text);
+            let hits: Vec<_> = found.hits.iter().map(|hit| (&*hit.name, &*hit.quality)).collect();
+            assert_eq!(hits, [(name, quality)], "{text}");
+        }
+        for nothing in ["leaf 1/3/1", "1/9/1", "leaf 3/1"] {
+            assert_eq!(search(&state, nothing).found, 0, "{nothing}");
+        }
+        // A number is that of the subnet.
+        assert_eq!(search(&state, "leaf/1").hits.len(), 1);
     }
 
     #[test]
@@ -453,6 +553,38 @@ mod tests {
         assert_eq!(names("q2[1]").len(), all.len(), "port 1 of each");
         assert_eq!(names("Q2#000001 port 1"), ["Q2#000001 port 1"]);
         assert_eq!(names("Q2#000001")[0], "Q2#000001");
+    }
+
+    #[test]
+    fn name_with_several_blanks_is_found_as_a_browser_copies_it() {
+        let mut state = state();
+        let observation = state.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(observation).snapshot.as_mut().unwrap());
+        let mut fabric = (*snapshot.fabric).clone();
+        let names = ["rack 3   leaf", "a b", "a  b"];
+        for (node, name) in fabric.nodes.iter_mut().zip(names) {
+            node.name = name.into();
+        }
+        snapshot.fabric = Arc::new(fabric);
+        for (text, found) in [
+            ("Rack 3 leaf", "rack 3   leaf, prefix"),
+            ("a  b", "a  b, exact"),
+            ("a b", "a b, exact"),
+            ("rack 3   leaf", "rack 3   leaf, exact"),
+            ("3 leaf", "rack 3   leaf, substring"),
+            ("rack 3 leaf port 2", "rack 3   leaf port 2, exact"),
+        ] {
+            let hits = search(&state, text).hits;
+            assert_eq!(format!("{}, {}", hits[0].name, hits[0].quality), found, "{text}");
+        }
+        for (name, guids) in [("rack 3 leaf", &[1][..]), ("a b", &[2]), ("a  b", &[3])] {
+            let filter = Filter { node: Some(name.into()), ..Filter::default() };
+            assert_eq!(filter.check(&state.fabrics), Ok(()), "{name}");
+            let nodes = crate::nodes::nodes(&state.fabrics, &filter).fabrics.remove(1).nodes;
+            let found: Vec<String> = nodes.into_iter().map(|node| node.guid).collect();
+            let guids: Vec<String> = guids.iter().map(|guid| Guid(*guid).to_string()).collect();
+            assert_eq!(found, guids, "{name}");
+        }
     }
 
     #[test]

@@ -36,8 +36,9 @@ pub fn topology(observation: &Observation) -> Topology {
     let mut to_hosts = vec![LinkGroup::default(); switches.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup<'_>> = BTreeMap::new();
     let mut switchless = Vec::new();
-    for link in view.links() {
-        let [near, far] = link.ports().map(|port| fabric.port(port).node);
+    // Each plane may join other nodes.
+    let links = view.links().flat_map(|link| link.node_pairs().map(move |pair| (link, pair)));
+    for (link, [near, far]) in links {
         let group = match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
             (Some(&switch), None) if is_host(fabric, far) => {
@@ -81,7 +82,7 @@ pub fn topology(observation: &Observation) -> Topology {
         }
     }
     for switch in &mut switches {
-        switch.worst_verdict = switch.verdicts.worst().map(|worst| worst.label().into());
+        switch.worst_verdict = Some(switch.verdicts.worst().label().into());
     }
     let bundles = between.iter().map(|(&(a, b), links)| Bundle {
         a,
@@ -126,7 +127,7 @@ impl<'a> LinkGroup<'a> {
 
 /// The congestion of one link: a root or a victim at either end.
 fn congestion(link: &LinkRow<'_>) -> CongestionCounts {
-    let ends = link.ports().into_iter().filter_map(|port| link.view.port(port));
+    let ends = link.all_ports().filter_map(|port| link.view.port(port));
     let of_ends = ends.filter(|port| port.role.is_some()).map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root(_)))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),

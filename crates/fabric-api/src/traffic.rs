@@ -1,5 +1,6 @@
 //! `/api/v1/traffic`: the traffic of a fabric between its latest two sweeps, and its busiest links.
 
+use ib_fabric::topology::Link as Cable;
 use ib_fabric::{NodeMap, PortIndex};
 use ib_health::PortAssessment;
 use ib_health::assessment::Flow as PortFlow;
@@ -75,8 +76,8 @@ fn busiest(view: FabricView<'_>, most: usize, nodes: Option<&NodeMap<bool>>) -> 
     let [sent, received] = view.throughput()?;
     let mut busiest: Vec<(f32, PortIndex, PortIndex, LinkRow<'_>)> = Vec::new();
     for link in view.links().filter(|link| nodes.is_none_or(|nodes| link.is_at(nodes))) {
-        let [near, far] = link.ports();
-        for (from, to) in [(near, far), (far, near)] {
+        let directions = link.cables().map(Cable::ports);
+        for (from, to) in directions.flat_map(|[near, far]| [(near, far), (far, near)]) {
             if let Some(flow) = view.sent(from).filter(|flow| flow.used > 0.0) {
                 busiest.push((flow.used, from, to, link));
             }

@@ -6,8 +6,8 @@ use fabric_observation::Observation;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::{Assessment, PortAssessment};
-use ib_mad::Moment;
 use ib_mad::moment::Anchor;
+use ib_mad::{FrontPanel, Moment};
 
 use crate::model::PortName;
 
@@ -53,6 +53,7 @@ impl<'a> FabricView<'a> {
             host: node.host.clone(),
             node_type: node.identity.kind.label().into(),
             port: self.snapshot.fabric.port(port).number,
+            front_panel: self.snapshot.fabric.front_panel(port).and_then(FrontPanel::label),
         }
     }
 

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
                 continue;
             }
         };
-        for dump in dumps {
+        for dump in dumps.dumps {
             let kinds = |kind| dump.nodes.values().filter(|node| node.kind == Some(kind)).count();
             let mut sums: BTreeMap<&str, u128> = BTreeMap::new();
             for (counter, value, _) in dump.ports.values().flat_map(|port| port.counters.values()) {
@@ -31,14 +31,14 @@ fn main() -> ExitCode {
             let serials = modules.filter(|module| !text(&module.serial_number).is_empty()).count();
             println!(
                 "{{\"file\":\"{path}\",\"format\":\"{}\",\"nodes\":{},\"switches\":{},\"cas\":{},\"links\":{},\
-                 \"ports_with_counters\":{},\"cables_with_serial\":{serials},\"unresolved\":{},\"counter_sum\":{{{}}}}}",
+                 \"ports_with_counters\":{},\"cables_with_serial\":{serials},\"unused\":{},\"counter_sum\":{{{}}}}}",
                 dump.files[0].1.label(),
                 dump.nodes.len(),
                 kinds(NodeKind::Switch),
                 kinds(NodeKind::Ca),
                 dump.links.len(),
                 dump.counted(),
-                dump.unresolved,
+                dump.remarks.iter().filter(|it| it.is_unused).count(),
                 sums.join(",")
             );
         }

@@ -1,9 +1,10 @@
-//! What a file says of a fabric, before it is known which files belong together.
+//! What one reading of a fabric says, before it is known which files belong together.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use ib_mad::fec::Fec;
+use ib_mad::hierarchy::HierarchyInfo;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, SpeedSet, Width};
@@ -12,16 +13,43 @@ use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, PortNumber};
 
 use crate::counters::Counters;
+use crate::remark::Remark;
+
+/// How a file names a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeName {
+    /// By its GUID.
+    Node(Guid),
+    /// By its GUID or that of a port: iblinkinfo --line has the one or the other, depending on its version.
+    Either(Guid),
+    /// By the GUID of one of its ports, which is the node's own on switches, and on some adapters.
+    Port(Guid),
+    /// By the LID of one of its ports, or of the switch.
+    Lid(u16),
+}
 
 /// How a file names a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PortName {
-    /// By the GUID of its node.
-    Node(Guid, PortNumber),
-    /// By its own GUID, which is its node's GUID on switches.
-    Port(Guid, PortNumber),
-    /// By its LID, or that of its switch.
-    Lid(u16, PortNumber),
+pub struct PortName {
+    /// The node.
+    pub node: NodeName,
+    /// The number of the port.
+    pub number: PortNumber,
+}
+
+/// Which of several names of a node is shown, the best last: a switch may have another name for its peers (a
+/// node-name-map), and a report of errors may have lost the header of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NameRank {
+    /// ibqueryerrors.
+    #[default]
+    Errors,
+    /// A line of a peer.
+    Peer,
+    /// The node's own line or block.
+    Own,
+    /// NodeDescription as the device sends it: ibnetdiscover, ibdiagnet.
+    Device,
 }
 
 /// What is known of a node; `None` and empty where a file does not say it.
@@ -30,10 +58,13 @@ pub enum PortName {
 pub struct NodeRecord {
     pub kind: Option<NodeKind>,
     pub description: String,
+    /// Where the description is from.
+    pub rank: NameRank,
     pub port_count: u8,
     pub system_guid: Option<Guid>,
     pub vendor_id: u32,
     pub device_id: u16,
+    /// Of a switch.
     pub lid: Option<u16>,
     /// Firmware and board.
     pub general: Option<GeneralInfo>,
@@ -47,6 +78,8 @@ pub struct NodeRecord {
 pub struct PortRecord {
     pub guid: Option<Guid>,
     pub lid: Option<u16>,
+    /// LidMaskCount: the port has 2^LMC LIDs.
+    pub lmc: u8,
     pub state: Option<PortState>,
     pub physical_state: Option<PhysicalState>,
     pub width: Option<Width>,
@@ -59,29 +92,67 @@ pub struct PortRecord {
     pub counters: Counters,
     /// Boxed: few files have it.
     pub module: Option<Box<Module>>,
+    /// Boxed for the same reason.
+    pub hierarchy: Option<Box<HierarchyInfo>>,
 }
 
-/// What a file contains.
+/// One reading.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// When it was written, if it says so.
+    /// When it was taken, if the file says so.
     pub taken_at: Option<SystemTime>,
-    /// By GUID.
-    pub nodes: BTreeMap<Guid, NodeRecord>,
+    /// The time has no zone: it may be off by half a day.
+    pub is_zoneless: bool,
+    /// By the name that the file has for the node.
+    pub nodes: BTreeMap<NodeName, NodeRecord>,
     /// By the name that the file has for the port.
     pub ports: BTreeMap<PortName, PortRecord>,
     /// Cables.
     pub links: Vec<(PortName, PortName)>,
-    /// It lists all nodes and cables, so that another such file is another dump.
+    /// Two names of one node: the file has its ports in one block.
+    pub same: Vec<(NodeName, NodeName)>,
+    /// It lists nodes and cables, so that another such file at another time is another dump.
     pub is_topology: bool,
+    /// It reports that it checked the fabric, so that it is a reading even if it lists nothing.
+    pub is_report: bool,
+    /// What a user should know of how it was read.
+    pub remarks: Vec<Remark>,
+    /// How many remarks there are beyond these.
+    pub more_remarks: usize,
+}
+
+/// Maximum number of remarks on a reading: a damaged file may cause one for each of its lines.
+const MAX_REMARKS: usize = 100;
+
+impl PortName {
+    /// A port of a node that is named by its GUID.
+    pub fn node(guid: Guid, number: PortNumber) -> PortName {
+        PortName { node: NodeName::Node(guid), number }
+    }
+
+    /// A port that is named by its own GUID, or by that of its switch.
+    pub fn port(guid: Guid, number: PortNumber) -> PortName {
+        PortName { node: NodeName::Port(guid), number }
+    }
+
+    /// A port that is named by its LID, or by that of its switch.
+    pub fn lid(lid: u16, number: PortNumber) -> PortName {
+        PortName { node: NodeName::Lid(lid), number }
+    }
 }
 
 impl NodeRecord {
-    /// Adds what another file knows.
+    /// A node of a kind with a name.
+    pub fn named(kind: Option<NodeKind>, description: String, rank: NameRank) -> NodeRecord {
+        NodeRecord { kind, description, rank, ..NodeRecord::default() }
+    }
+
+    /// Adds what another line or file knows.
     pub fn merge(&mut self, other: NodeRecord) {
         self.kind = self.kind.or(other.kind);
-        if self.description.is_empty() {
-            self.description = other.description;
+        let is_better = self.description.is_empty() || other.rank > self.rank;
+        if is_better && !other.description.is_empty() {
+            (self.description, self.rank) = (other.description, other.rank);
         }
         self.port_count = self.port_count.max(other.port_count);
         self.system_guid = self.system_guid.or(other.system_guid);
@@ -95,10 +166,11 @@ impl NodeRecord {
 }
 
 impl PortRecord {
-    /// Adds what another file, or the other end of the cable, knows.
+    /// Adds what another line or file, or the other end of the cable, knows.
     pub fn merge(&mut self, other: PortRecord) {
         self.guid = self.guid.or(other.guid);
         self.lid = self.lid.or(other.lid);
+        self.lmc = self.lmc.max(other.lmc);
         self.state = self.state.or(other.state);
         self.physical_state = self.physical_state.or(other.physical_state);
         self.width = self.width.or(other.width);
@@ -114,27 +186,47 @@ impl PortRecord {
         }
         self.counters.merge(other.counters);
         self.module = self.module.take().or(other.module);
+        self.hierarchy = self.hierarchy.take().or(other.hierarchy);
     }
 }
 
 impl Contents {
     /// The record of a node, to add to it.
-    pub fn node(&mut self, guid: Guid) -> &mut NodeRecord {
-        self.nodes.entry(guid).or_default()
+    pub fn node(&mut self, name: NodeName) -> &mut NodeRecord {
+        self.nodes.entry(name).or_default()
     }
 
     /// The record of a port, to add to it.
-    pub fn port(&mut self, key: PortName) -> &mut PortRecord {
-        self.ports.entry(key).or_default()
+    pub fn port(&mut self, name: PortName) -> &mut PortRecord {
+        self.ports.entry(name).or_default()
+    }
+
+    /// Adds a remark.
+    pub fn remark(&mut self, remark: Remark) {
+        if self.remarks.len() < MAX_REMARKS {
+            self.remarks.push(remark);
+        } else {
+            self.more_remarks += 1;
+        }
     }
 
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.ports.is_empty()
+        self.nodes.is_empty() && self.ports.is_empty() && !self.is_report
     }
 
-    /// The ports with counters.
-    pub fn counted(&self) -> impl Iterator<Item = &PortName> {
-        self.ports.iter().filter(|(_, port)| !port.counters.is_empty()).map(|(key, _)| key)
+    /// Whether a port has counters.
+    pub fn has_counters(&self) -> bool {
+        self.ports.values().any(|port| !port.counters.is_empty())
+    }
+
+    /// Nodes, ports and cables only.
+    #[must_use]
+    pub fn without_counters(&self) -> Contents {
+        let mut topology = Contents { remarks: Vec::new(), ..self.clone() };
+        for port in topology.ports.values_mut() {
+            port.counters = Counters::default();
+        }
+        topology
     }
 }

@@ -20,6 +20,17 @@ struct Field {
     wide: Option<u64>,
 }
 
+/// What two readings of a port have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// They have a field in common.
+    pub any: bool,
+    /// A field has two values.
+    pub differs: bool,
+    /// They have the same fields with the same values.
+    pub is_same: bool,
+}
+
 /// Names that differ from those of the MAD's fields in more than case and underscores.
 const OTHER_NAMES: [(&str, Counter); 20] = [
     // ibdiagnet, *.pm
@@ -79,6 +90,35 @@ impl Counters {
             let is_wide = is_wide || is_wide_name;
             *(if is_wide { &mut field.wide } else { &mut field.narrow }) = Some(value);
         }
+    }
+
+    /// Whether one of these counters, by the names of their fields, has another value here.
+    pub fn differs(&self, counts: &[(&str, &str)]) -> bool {
+        counts.iter().any(|(name, text)| {
+            let Some(((counter, is_wide), value)) = by_name(name).zip(value(text)) else {
+                return false;
+            };
+            let field = self.0.get(&counter).copied().unwrap_or_default();
+            let known = if is_wide { field.wide } else { field.narrow };
+            known.is_some_and(|known| known != value)
+        })
+    }
+
+    /// How these counters compare with those of another reading of the port.
+    pub fn overlap(&self, other: &Counters) -> Overlap {
+        let mut overlap = Overlap { is_same: self.0.len() == other.0.len(), ..Overlap::default() };
+        for (counter, field) in &self.0 {
+            let Some(known) = other.0.get(counter) else {
+                overlap.is_same = false;
+                continue;
+            };
+            for (one, two) in [(field.narrow, known.narrow), (field.wide, known.wide)] {
+                overlap.any |= one.is_some() && two.is_some();
+                overlap.differs |= one.zip(two).is_some_and(|(one, two)| one != two);
+                overlap.is_same &= one == two;
+            }
+        }
+        overlap
     }
 
     /// Adds what is not known yet.

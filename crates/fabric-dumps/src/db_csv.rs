@@ -3,146 +3,131 @@
 //! Sections and columns as ibdiagnet 2.10 writes them (a public dump of 272 nodes); columns are found by their names,
 //! because versions differ in which they have and in how they write them (`NodeGuid`, `NodeGUID`).
 
-use std::collections::HashMap;
+mod hierarchy;
+mod table;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
 
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::Width;
 use ib_mad::vendor::GeneralInfo;
-use ib_mad::{Guid, PortNumber};
 
-use crate::contents::{Contents, PortName, PortRecord};
+use crate::contents::{Contents, NameRank, NodeName, NodeRecord, PortName, PortRecord};
+use crate::counters;
+use crate::lines::Line;
 use crate::modules::{ModuleText, ascii};
 use crate::problem::Problem;
 use crate::text;
+use crate::tool_output::ToolOutput;
+use table::{Row, Section, by_name, cells, is_absent};
 
-/// A section: its name, the line of its header, and its lines.
-struct Section<'a> {
-    name: &'a str,
-    line: usize,
-    text: &'a str,
+/// The name of a section that begins in a line.
+pub fn section_start(line: &str) -> Option<&str> {
+    line.strip_prefix("START_").filter(|name| is_name(name))
 }
 
-/// A row by the names of its columns, in lower case.
-struct Row<'a> {
-    columns: &'a HashMap<String, usize>,
-    cells: &'a csv::StringRecord,
+/// The name of a section that ends in a line.
+pub fn section_end(line: &str) -> Option<&str> {
+    line.strip_prefix("END_").filter(|name| is_name(name))
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+    !name.is_empty() && name.bytes().all(is_part)
 }
 
 /// Reads all sections that are known.
-pub fn parse(text: &str) -> Result<Contents, Problem> {
-    let mut found = Contents { is_topology: true, ..Contents::default() };
-    for section in sections(text)? {
-        let add: fn(&Row<'_>, &mut Contents) -> Result<(), String> = match section.name {
-            "RUN_INFO" => run_info,
-            "NODES" => node,
-            "PORTS" => port,
-            "LINKS" => link,
-            "PM_INFO" => counters,
-            "FEC_MODE" | "EXTENDED_PORT_INFO" | "PORT_INFO_EXTENDED" => fec,
-            "NODES_INFO" => general,
-            "TEMP_SENSING" => temperature,
-            "CABLE_INFO" => cable,
-            _ => continue,
-        };
-        rows(&section, |row| add(row, &mut found))?;
-    }
-    Ok(found)
-}
-
-/// The sections of a file.
-fn sections(text: &str) -> Result<Vec<Section<'_>>, Problem> {
-    let mut found = Vec::new();
-    let mut open: Option<(&str, usize, usize)> = None;
-    let (mut offset, mut last) = (0, 0);
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let (start, word) = (offset, line.trim_end());
-        offset += line.len();
-        last = index + 1;
-        if let Some(name) = word.strip_prefix("START_") {
-            if let Some((open, at, _)) = open {
-                let problem = format!("section {open} has no end: the file is damaged");
-                return Err(Problem::at(at, problem));
+pub fn parse<'a>(lines: impl Iterator<Item = Line<'a>>) -> Result<Vec<Contents>, Problem> {
+    let mut output = ToolOutput::new(true);
+    let mut known = HashSet::new();
+    let mut open: Option<Section<'a>> = None;
+    let mut last = Line::default();
+    for line in lines {
+        last = line;
+        let (start, end) = (section_start(line.text), section_end(line.text));
+        match (&mut open, start, end) {
+            (Some(section), Some(_), _) => {
+                let problem = format!("section {} has no end: the file is damaged", section.name);
+                let at = section.lines.first().map_or(line.number, |first| first.number);
+                return Err(Problem::at(at.saturating_sub(1), problem));
             }
-            open = Some((name, index + 1, offset));
-        } else if let Some((name, at, from)) = open
-            && word.starts_with("END_")
-        {
-            if word.strip_prefix("END_") != Some(name) {
-                return Err(Problem::at(index + 1, format!("section {name} ends with {word:?}")));
+            (None, Some(name), _) => {
+                output.list_once(&mut known, name);
+                open = Some(Section { name, lines: Vec::new() });
             }
-            found.push(Section { name, line: at + 1, text: &text[from..start] });
-            open = None;
+            (Some(section), _, Some(name)) if name == section.name => {
+                open.take().map_or(Ok(()), |section| add_section(&section, &mut output))?;
+            }
+            (Some(section), _, Some(_)) => {
+                let problem = format!("section {} ends with {:?}", section.name, line.text);
+                return Err(Problem::at(line.number, problem));
+            }
+            (Some(section), ..) => section.lines.push(line),
+            (None, _, Some(name)) => {
+                let problem =
+                    format!("section {name} has no start: the beginning of the file is missing");
+                return Err(Problem::at(line.number, problem));
+            }
+            (None, None, None) => output.skip(line),
         }
     }
     match open {
-        Some((name, _, _)) => {
-            Err(Problem::at(last, format!("section {name} has no end: the file is truncated")))
+        Some(section) => {
+            let problem = format!("section {} has no end: the file is truncated", section.name);
+            Err(Problem::at(last.number, problem))
         }
-        None => Ok(found),
+        None => Ok(output.finish()),
     }
 }
 
-/// Calls `add` with each row.
+fn add_section(section: &Section<'_>, output: &mut ToolOutput) -> Result<(), Problem> {
+    let add: fn(&Row<'_>, &mut Contents) -> Result<(), String> = match section.name {
+        "RUN_INFO" => run_info,
+        "NODES" => node,
+        "PORTS" => port,
+        "LINKS" => link,
+        "PM_INFO" => port_counters,
+        "FEC_MODE" | "EXTENDED_PORT_INFO" | "PORT_INFO_EXTENDED" => fec,
+        "NODES_INFO" => general,
+        "TEMP_SENSING" => temperature,
+        "CABLE_INFO" => cable,
+        "PORT_HIERARCHY_INFO" => {
+            hierarchy::section(section, &mut output.found);
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    rows(section, |row| add(row, &mut output.found))
+}
+
+/// Reads the rows of a section.
 fn rows(
     section: &Section<'_>,
     mut add: impl FnMut(&Row<'_>) -> Result<(), String>,
 ) -> Result<(), Problem> {
-    let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(section.text.as_bytes());
-    let damaged = |error: csv::Error| {
-        let line = error.position().map_or(0, csv::Position::line) as usize;
-        let problem = match error.kind() {
-            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                format!("section {} has {expected_len} columns, this row {len}", section.name)
-            }
-            _ => format!("section {} is not CSV", section.name),
-        };
-        Problem::at(section.line + line.saturating_sub(1), problem)
-    };
-    let header = reader.headers().map_err(damaged)?.clone();
-    let columns: HashMap<String, usize> =
-        header.iter().enumerate().map(|(index, name)| (name.to_ascii_lowercase(), index)).collect();
-    for cells in reader.records() {
-        let cells = cells.map_err(damaged)?;
-        let line = section.line + cells.position().map_or(0, csv::Position::line) as usize - 1;
-        add(&Row { columns: &columns, cells: &cells }).map_err(|what| Problem::at(line, what))?;
+    let Some((header, rows)) = section.lines.split_first() else { return Ok(()) };
+    let names = cells(header.text, 0).unwrap_or_default();
+    let columns = by_name(&names);
+    for line in rows {
+        let at = |what: String| Problem::at(line.number, what);
+        let cells = cells(line.text, names.len())
+            .ok_or_else(|| at(format!("section {}: this row is not CSV", section.name)))?;
+        if cells.len() != names.len() {
+            let (columns, own) = (names.len(), cells.len());
+            return Err(at(format!(
+                "section {} has {columns} columns, this row {own}",
+                section.name
+            )));
+        }
+        let row = Row { columns: &columns, cells: &cells, damaged: RefCell::default() };
+        add(&row).map_err(at)?;
+        if let Some(what) = row.damaged.take() {
+            return Err(at(what));
+        }
     }
     Ok(())
-}
-
-impl Row<'_> {
-    /// The cell of the first of these columns that there is; empty if there is none.
-    fn cell(&self, names: &[&str]) -> &str {
-        let column = names.iter().find_map(|name| self.columns.get(*name));
-        column.and_then(|column| self.cells.get(*column)).unwrap_or_default()
-    }
-
-    fn number(&self, name: &str) -> Option<u64> {
-        text::number(self.cell(&[name]))
-    }
-
-    /// A number of at most 8 bits.
-    fn small(&self, name: &str) -> Option<u8> {
-        self.number(name).and_then(|number| u8::try_from(number).ok())
-    }
-
-    fn guid(&self, names: &[&str]) -> Result<Guid, String> {
-        let cell = self.cell(names);
-        text::guid(cell).ok_or_else(|| format!("{cell:?} is not a GUID ({})", names[0]))
-    }
-
-    fn port_number(&self, names: &[&str]) -> Result<PortNumber, String> {
-        let cell = self.cell(names);
-        let number = text::number(cell).and_then(|number| PortNumber::try_from(number).ok());
-        number.ok_or_else(|| format!("{cell:?} is not a port number ({})", names[0]))
-    }
-
-    /// The port of a row.
-    fn key(&self) -> Result<PortName, String> {
-        let guid = self.guid(&["nodeguid"])?;
-        Ok(PortName::Node(guid, self.port_number(&["portnum", "portnumber"])?))
-    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "like the readers of other sections")]
@@ -152,18 +137,28 @@ fn run_info(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
 }
 
 fn node(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
-    let node = found.node(row.guid(&["nodeguid"])?);
-    node.kind = match row.number("nodetype") {
+    let guid = row.guid(&["nodeguid"])?;
+    let kind = match row.number("nodetype") {
         Some(1) => Some(NodeKind::Ca),
         Some(2) => Some(NodeKind::Switch),
         Some(3) => Some(NodeKind::Router),
         _ => None,
     };
-    node.description = text::description(row.cell(&["nodedesc"]));
-    node.port_count = row.small("numports").unwrap_or(0);
-    node.system_guid = text::guid(row.cell(&["systemimageguid"]));
-    node.vendor_id = row.number("vendorid").unwrap_or(0) as u32;
-    node.device_id = row.number("deviceid").unwrap_or(0) as u16;
+    let description = text::description(row.cell(&["nodedesc"]));
+    found.node(NodeName::Node(guid)).merge(NodeRecord {
+        port_count: row.small("numports").unwrap_or(0),
+        system_guid: text::guid(row.cell(&["systemimageguid"])),
+        vendor_id: row.number("vendorid").unwrap_or(0) as u32,
+        device_id: row.number("deviceid").unwrap_or(0) as u16,
+        ..NodeRecord::named(kind, description, NameRank::Device)
+    });
+    // The port through which the node was found.
+    let number = row.small("localportnum").filter(|number| *number > 0);
+    let port_guid = text::guid(row.cell(&["portguid"]));
+    if let (Some(number), Some(_), false) = (number, port_guid, kind == Some(NodeKind::Switch)) {
+        let guid_of_port = PortRecord { guid: port_guid, ..PortRecord::default() };
+        found.port(PortName::node(guid, number)).merge(guid_of_port);
+    }
     Ok(())
 }
 
@@ -192,16 +187,20 @@ fn port(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
 
 fn link(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let end = |guid: &str, port: &str| {
-        Ok::<_, String>(PortName::Node(row.guid(&[guid])?, row.port_number(&[port])?))
+        Ok::<_, String>(PortName::node(row.guid(&[guid])?, row.port_number(&[port])?))
     };
     found.links.push((end("nodeguid1", "portnum1")?, end("nodeguid2", "portnum2")?));
     Ok(())
 }
 
-fn counters(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
-    let counters = &mut found.port(row.key()?).counters;
-    for (name, column) in row.columns {
-        counters.set_by_name(name, false, row.cells.get(*column).unwrap_or_default());
+fn port_counters(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
+    let name = row.key()?;
+    for (column, index) in row.columns {
+        let cell = row.cells.get(*index).map_or("", |cell| &**cell);
+        if counters::by_name(column).is_some() && text::number(cell).is_none() && !is_absent(cell) {
+            return Err(format!("{cell:?} is not a number ({column})"));
+        }
+        found.port(name).counters.set_by_name(column, false, cell);
     }
     Ok(())
 }
@@ -214,10 +213,10 @@ fn fec(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
 }
 
 fn general(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
-    let word = |name: &str| row.number(name).unwrap_or(0);
+    let word = |name: &str| text::number(row.cell(&[name])).unwrap_or(0);
     let parts = ["major", "minor", "subminor"];
     let short = parts.map(|part| word(&format!("fwinfo_{part}")) as u8);
-    found.node(row.guid(&["nodeguid"])?).general = Some(GeneralInfo {
+    found.node(NodeName::Node(row.guid(&["nodeguid"])?)).general = Some(GeneralInfo {
         device_id: word("hwinfo_deviceid") as u16,
         revision: word("hwinfo_devicehwrevision") as u16,
         uptime: word("hwinfo_uptime") as u32,
@@ -234,7 +233,7 @@ fn general(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
 fn temperature(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let degrees = row.cell(&["currenttemperature"]).parse().ok();
     // 0 and below, or above what silicon survives, is no measurement.
-    found.node(row.guid(&["nodeguid"])?).temperature =
+    found.node(NodeName::Node(row.guid(&["nodeguid"])?)).temperature =
         degrees.filter(|degrees: &f64| (1.0..=125.0).contains(degrees));
     Ok(())
 }
@@ -242,7 +241,7 @@ fn temperature(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
 fn cable(row: &Row<'_>, found: &mut Contents) -> Result<(), String> {
     let mut module = ModuleText::default();
     for (name, column) in row.columns {
-        module.set(name, row.cells.get(*column).unwrap_or_default());
+        module.set(name, row.cells.get(*column).map_or("", |cell| &**cell));
     }
     found.port(row.key()?).module = module.into_module().map(Box::new);
     Ok(())

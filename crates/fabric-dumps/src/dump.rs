@@ -1,31 +1,22 @@
-//! From files to dumps: which files belong together, and which port a file means.
+//! Dumps: the state of a fabric at one time, joined from the readings of some files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Display;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use display_text::plural;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortKey};
 
-use crate::contents::{Contents, NodeRecord, PortName, PortRecord};
+use crate::contents::{Contents, NodeName, NodeRecord, PortName, PortRecord};
 use crate::format::Format;
-use crate::ibnetdiscover;
+use crate::identity::Identity;
+use crate::readings;
+use crate::remark::Remark;
+use crate::source::{DumpError, Source, Sources};
 
-/// The largest file: `*.db_csv` has some 2 KB per port, so this is a fabric of 500,000 ports.
-const MAX_FILE_BYTES: u64 = 1 << 30;
-
-/// The most nodes: a subnet has 49,151 unicast LIDs (IBA 4.1.3), and each node needs one. A node takes some 10 kB until it
-/// is evaluated, and in a dense format 100 bytes of its file.
-const MOST_NODES: usize = 100_000;
-
-/// Files of one folder whose times differ by more belong to different dumps.
-const MAX_DUMP_SPREAD: Duration = Duration::from_secs(3600);
-
-/// Nodes without a kind that have more ports are switches.
-const MOST_ADAPTER_PORTS: u8 = 4;
+/// Files that were copied have times that differ by less.
+const MAX_COPY: Duration = Duration::from_secs(60);
 
 /// The state of a fabric at one time, from one or more files.
 #[derive(Clone, Debug)]
@@ -36,331 +27,224 @@ pub struct Dump {
     pub taken_at: SystemTime,
     /// A file says so; else it is the time at which a file was last modified.
     pub has_time: bool,
-    /// By GUID.
+    /// By GUID. A node of which no file has a GUID has a made-up one from 0xffffffff00000000 on.
     pub nodes: BTreeMap<Guid, NodeRecord>,
     /// By the GUID of the node.
     pub ports: BTreeMap<PortKey, PortRecord>,
     /// Cables, the lower end first.
     pub links: BTreeSet<(PortKey, PortKey)>,
-    /// Ports that could not be identified, such as LIDs without a topology.
-    pub unresolved: usize,
+    /// What was not used, or not as it is written.
+    pub remarks: Vec<Remark>,
 }
 
-/// Why dumps could not be read, in one line.
-#[derive(Debug, thiserror::Error)]
-pub enum DumpError {
-    /// A file or folder cannot be read.
-    #[error("{path}: {error}", path = path.display())]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// What was read is no dump, or not all of one.
-    #[error("{0}")]
-    Invalid(String),
+/// The dumps in some files.
+#[derive(Clone, Debug)]
+pub struct Dumps {
+    /// The oldest first; never empty.
+    pub dumps: Vec<Dump>,
+    /// On files that are part of no dump.
+    pub remarks: Vec<Remark>,
 }
 
-impl DumpError {
-    fn invalid(path: &Path, problem: impl Display) -> Self {
-        DumpError::Invalid(format!("{}: {problem}", path.display()))
-    }
-
-    fn unknown_format(path: &Path) -> Self {
-        DumpError::invalid(
-            path,
-            "unknown format: expected a file of ibdiagnet2 (db_csv, lst, net_dump, pm, cables) or the output of \
-             ibnetdiscover, iblinkinfo, ibqueryerrors or perfquery",
-        )
+impl Dumps {
+    /// All remarks: those on files first.
+    pub fn remarks(&self) -> impl Iterator<Item = &Remark> {
+        self.remarks.iter().chain(self.dumps.iter().flat_map(|dump| &dump.remarks))
     }
 }
 
-/// A file that was read.
-struct Source {
-    path: PathBuf,
-    format: Format,
-    contents: Contents,
-    modified: SystemTime,
-}
-
-/// Reads files, and all dumps in directories, and returns the dumps, the oldest first.
+/// Reads files, and all dumps in directories.
 ///
-/// Files of one directory make one dump as long as they complete each other. A second file with the same counters, or
-/// a second topology, is another dump. A dump without a topology has that of the others.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Dump>, DumpError> {
-    join(sources(paths)?)
+/// Files of one directory make one dump as long as they complete each other. Other values of the same counters, or the
+/// same ports at another time, are another dump. A dump without a topology has that of the others.
+pub fn read(paths: &[PathBuf]) -> Result<Dumps, DumpError> {
+    join(Sources::of_paths(paths)?)
 }
 
-/// The same for texts in memory, which count as files of one directory.
-pub fn from_texts(texts: &[&str]) -> Result<Vec<Dump>, DumpError> {
-    let source = |(nth, text): (usize, &&str)| {
-        let path = PathBuf::from(format!("text {}", nth + 1));
-        let source = parse(&path, text, SystemTime::UNIX_EPOCH)?;
-        source.ok_or_else(|| DumpError::unknown_format(&path)).map(|it| (PathBuf::new(), it))
-    };
-    join(texts.iter().enumerate().map(source).collect::<Result<_, _>>()?)
+/// The same for files in memory with their names, which count as files of one directory.
+pub fn from_files(files: Vec<(PathBuf, Vec<u8>)>) -> Result<Dumps, DumpError> {
+    join(Sources::of_files(files)?)
 }
 
-fn join(sources: Vec<(PathBuf, Source)>) -> Result<Vec<Dump>, DumpError> {
-    let mut groups: Vec<(PathBuf, Vec<Source>)> = Vec::new();
-    for (folder, source) in sources {
-        let group = groups.iter_mut().find(|(of, known)| *of == folder && source.fits(known));
-        match group {
-            Some((_, known)) => known.push(source),
-            None => groups.push((folder, vec![source])),
-        }
-    }
-    let topology: Vec<Contents> = groups
-        .iter()
-        .flat_map(|(_, group)| group)
-        .find(|source| source.contents.is_topology)
-        .map(|source| source.contents.without_counters())
-        .into_iter()
-        .collect();
-    let resolve = |(_, group): (_, Vec<Source>)| {
-        let has_topology = group.iter().any(|source| source.contents.is_topology);
-        resolve(group, if has_topology { &[] } else { &topology })
-    };
-    let mut dumps: Vec<Dump> = groups.into_iter().map(resolve).collect();
-    if dumps.iter().all(|dump| dump.nodes.is_empty()) {
+/// The same for texts.
+pub fn from_texts(texts: &[&str]) -> Result<Dumps, DumpError> {
+    let name = |nth: usize| PathBuf::from(format!("text {}", nth + 1));
+    let files = texts.iter().enumerate().map(|(nth, text)| (name(nth), text.as_bytes().to_vec()));
+    from_files(files.collect())
+}
+
+fn join(sources: Sources) -> Result<Dumps, DumpError> {
+    let Sources { readings, remarks } = sources;
+    let groups = readings::dumps(readings);
+    let has_topology = |group: &[Source]| group.iter().any(|source| source.contents.is_topology);
+    // A copy is as large as the topology itself.
+    let is_needed = !groups.iter().all(|group| has_topology(group));
+    let first = groups.iter().flatten().find(|source| source.contents.is_topology && is_needed);
+    let topology: Vec<Contents> =
+        first.map(|source| source.contents.without_counters()).into_iter().collect();
+    // A LID alone says nothing of a node.
+    let has_nodes = groups.iter().flatten().any(|source| {
+        let is_guid = |name: &PortName| !matches!(name.node, NodeName::Lid(_));
+        let Contents { nodes, ports, is_report, .. } = &source.contents;
+        *is_report || !nodes.is_empty() || ports.keys().any(is_guid)
+    });
+    if !has_nodes {
         let problem =
             "no nodes found: add a file with the topology, such as the output of ibnetdiscover";
         return Err(DumpError::Invalid(problem.into()));
     }
-    dumps.sort_by_key(|dump| dump.taken_at);
-    Ok(dumps)
-}
-
-/// The files of arguments, each with its folder. Files of a directory that are no dumps are left out.
-fn sources(paths: &[PathBuf]) -> Result<Vec<(PathBuf, Source)>, DumpError> {
-    let mut found = Vec::new();
-    for path in paths {
-        let failed = |error| DumpError::File { path: path.clone(), error };
-        if !fs::metadata(path).map_err(failed)?.is_dir() {
-            let source = read_file(path)?.ok_or_else(|| DumpError::unknown_format(path))?;
-            found.push((path.parent().unwrap_or(Path::new("")).to_owned(), source));
-            continue;
-        }
-        let entries = fs::read_dir(path).map_err(failed)?;
-        let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let mut files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
-        files.sort();
-        let before = found.len();
-        for file in files {
-            found.extend(read_file(&file)?.map(|source| (path.clone(), source)));
-        }
-        if found.len() == before {
-            return Err(DumpError::invalid(path, "no dumps in this directory"));
-        }
-    }
-    Ok(found)
-}
-
-/// Reads a file; `None` if its format is not known.
-fn read_file(path: &Path) -> Result<Option<Source>, DumpError> {
-    let failed = |error| DumpError::File { path: path.to_owned(), error };
-    let file = File::open(path).map_err(failed)?;
-    let modified =
-        file.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    let mut bytes = Vec::new();
-    // A pipe has no length.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(DumpError::invalid(path, "larger than 1 GiB"));
-    }
-    parse(path, &String::from_utf8_lossy(&bytes), modified)
-}
-
-fn parse(path: &Path, text: &str, modified: SystemTime) -> Result<Option<Source>, DumpError> {
-    let Some(format) = Format::of(text) else { return Ok(None) };
-    let invalid = |problem: String| {
-        DumpError::invalid(path, format!("{problem} (format {})", format.label()))
+    let resolve = |group: Vec<Source>| {
+        let other: &[Contents] = if has_topology(&group) { &[] } else { &topology };
+        Dump::of(group, other)
     };
-    let too_many = || invalid(format!("contains more than {MOST_NODES} nodes"));
-    // Before memory is needed for all of them.
-    let is_node = |line: &&str| ibnetdiscover::node_line(line).is_some();
-    if format == Format::IbNetDiscover && text.lines().filter(is_node).nth(MOST_NODES).is_some() {
-        return Err(too_many());
+    let mut dumps: Vec<Dump> = groups.into_iter().map(resolve).collect();
+    // A copy of files has the time of the copy, in any order: then the order of the arguments counts.
+    let times = || dumps.iter().map(|dump| dump.taken_at);
+    let spread =
+        times().max().zip(times().min()).and_then(|(last, first)| last.duration_since(first).ok());
+    if dumps.iter().any(|dump| dump.has_time) || spread > Some(MAX_COPY) {
+        dumps.sort_by_key(|dump| dump.taken_at);
     }
-    let contents = format.parse(text).map_err(|problem| invalid(problem.to_string()))?;
-    if contents.nodes.len() > MOST_NODES {
-        return Err(too_many());
-    }
-    if contents.is_empty() {
-        return Err(invalid("contains no nodes and no ports".into()));
-    }
-    Ok(Some(Source { path: path.to_owned(), format, contents, modified }))
-}
-
-impl Source {
-    /// Whether it completes these files, instead of being a later reading of the same.
-    fn fits(&self, known: &[Source]) -> bool {
-        let repeats = |other: &Source| {
-            other.format == self.format
-                && (self.contents.is_topology
-                    || self.contents.counted().any(|key| {
-                        other.contents.ports.get(key).is_some_and(|port| !port.counters.is_empty())
-                    }))
-        };
-        let is_far = |other: &Source| {
-            let times = self.contents.taken_at.zip(other.contents.taken_at);
-            let apart = times.and_then(|(a, b)| a.max(b).duration_since(a.min(b)).ok());
-            apart.is_some_and(|apart| apart > MAX_DUMP_SPREAD)
-        };
-        // Which cable is where changes rarely.
-        let is_cables = |source: &Source| source.format == Format::Cables;
-        !known
-            .iter()
-            .any(|other| repeats(other) || is_far(other) && !is_cables(self) && !is_cables(other))
-    }
-}
-
-impl Contents {
-    /// Nodes, ports and cables only.
-    fn without_counters(&self) -> Contents {
-        let mut topology = self.clone();
-        for port in topology.ports.values_mut() {
-            port.counters = crate::counters::Counters::default();
-        }
-        topology
-    }
-}
-
-/// Which port a name in a file means.
-#[derive(Default)]
-struct Resolver {
-    /// The ports of adapters by their own GUIDs.
-    by_guid: HashMap<Guid, PortKey>,
-    /// Ports of adapters by LID.
-    by_lid: HashMap<u16, PortKey>,
-    /// Switches by LID.
-    switches: HashMap<u16, Guid>,
-}
-
-impl Resolver {
-    fn end(&self, key: PortName) -> Option<PortKey> {
-        match key {
-            PortName::Node(guid, number) => Some(PortKey::new(guid, number)),
-            PortName::Port(guid, number) => {
-                Some(self.by_guid.get(&guid).copied().unwrap_or(PortKey::new(guid, number)))
-            }
-            PortName::Lid(lid, number) => {
-                let switch = self.switches.get(&lid).map(|guid| PortKey::new(*guid, number));
-                switch.or_else(|| self.by_lid.get(&lid).copied())
-            }
-        }
-    }
-}
-
-/// Joins the files of a dump, and a topology of another one.
-fn resolve(sources: Vec<Source>, topology: &[Contents]) -> Dump {
-    // The time is that of the counters: a topology may be older.
-    let has_counters = |source: &&Source| source.contents.counted().next().is_some();
-    let mut timed: Vec<&Source> = sources.iter().filter(has_counters).collect();
-    if timed.is_empty() {
-        timed = sources.iter().collect();
-    }
-    let taken = timed.iter().find_map(|source| source.contents.taken_at);
-    let modified = timed.iter().map(|source| source.modified).max();
-    let mut dump = Dump {
-        taken_at: taken.or(modified).unwrap_or(SystemTime::UNIX_EPOCH),
-        has_time: taken.is_some(),
-        files: sources.iter().map(|source| (source.path.clone(), source.format)).collect(),
-        nodes: BTreeMap::new(),
-        ports: BTreeMap::new(),
-        links: BTreeSet::new(),
-        unresolved: 0,
-    };
-    let contents: Vec<Contents> =
-        sources.into_iter().map(|source| source.contents).chain(topology.iter().cloned()).collect();
-    let resolver = dump.add_nodes(&contents);
-    let mut links = Vec::new();
-    for found in contents {
-        for (key, record) in found.ports {
-            match resolver.end(key) {
-                Some(end) => dump.ports.entry(end).or_default().merge(record),
-                None => dump.unresolved += 1,
-            }
-        }
-        for (near, far) in found.links {
-            match resolver.end(near).zip(resolver.end(far)) {
-                Some(ends) => links.push(ends),
-                None => dump.unresolved += 1,
-            }
-        }
-    }
-    dump.add_links(links);
-    for PortKey { guid, number } in dump.ports.keys() {
-        let node = dump.nodes.entry(*guid).or_default();
-        node.port_count = node.port_count.max(*number);
-    }
-    for node in dump.nodes.values_mut().filter(|node| node.kind.is_none()) {
-        let is_switch = node.port_count > MOST_ADAPTER_PORTS;
-        node.kind = Some(if is_switch { NodeKind::Switch } else { NodeKind::Ca });
-    }
-    dump
+    Ok(Dumps { dumps, remarks })
 }
 
 impl Dump {
-    /// Adds all nodes. A node that is only known by the GUID of its port is the node of that port.
-    fn add_nodes(&mut self, contents: &[Contents]) -> Resolver {
-        let mut resolver = Resolver::default();
-        let is_switch = |guid: &Guid| {
-            let kinds = contents.iter().filter_map(|found| found.nodes.get(guid)?.kind);
-            kinds.into_iter().any(|kind| kind == NodeKind::Switch)
+    /// Joins the readings of a dump, and a topology of another one.
+    fn of(mut sources: Vec<Source>, topology: &[Contents]) -> Dump {
+        // What a file of more detail says counts.
+        sources.sort_by_key(|source| source.format);
+        let has_counters = |source: &&Source| source.contents.has_counters();
+        // The time is that of the counters: a topology may be older.
+        let mut timed: Vec<&Source> = sources.iter().filter(has_counters).collect();
+        if timed.is_empty() {
+            timed = sources.iter().collect();
+        }
+        let taken = timed.iter().find_map(|source| source.own_time());
+        let modified = timed.iter().map(|source| source.modified).max();
+        let mut dump = Dump {
+            taken_at: taken.or(modified).unwrap_or(SystemTime::UNIX_EPOCH),
+            has_time: taken.is_some(),
+            files: sources.iter().map(|source| (source.path.clone(), source.format)).collect(),
+            nodes: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            links: BTreeSet::new(),
+            remarks: Vec::new(),
         };
-        for (key, record) in contents.iter().flat_map(|found| &found.ports) {
-            if let (PortName::Node(guid, number), Some(own)) = (*key, record.guid)
-                && !is_switch(&guid)
-            {
-                resolver.by_guid.entry(own).or_insert(PortKey::new(guid, number));
+        for source in &mut sources {
+            let of_file =
+                std::mem::take(&mut source.contents.remarks).into_iter().map(|mut remark| {
+                    if remark.file.as_os_str().is_empty() {
+                        remark.file.clone_from(&source.path);
+                    }
+                    remark
+                });
+            dump.remarks.extend(of_file);
+            if source.contents.more_remarks > 0 {
+                let what = plural(source.contents.more_remarks, "more remark");
+                dump.remarks.push(Remark { file: source.path.clone(), ..Remark::unused(0, what) });
             }
         }
-        for (guid, node) in contents.iter().flat_map(|found| &found.nodes) {
-            let alias = resolver.by_guid.get(guid).filter(|_| !is_switch(guid));
-            let guid = alias.map_or(*guid, |port| port.guid);
-            self.nodes.entry(guid).or_default().merge(node.clone());
-            if let Some(lid) = node.lid {
-                resolver.switches.entry(lid).or_insert(guid);
+        let contents: Vec<Contents> = sources
+            .into_iter()
+            .map(|source| source.contents)
+            .chain(topology.iter().cloned())
+            .collect();
+        let (nodes, places) = Identity::of(&contents).nodes();
+        dump.nodes = nodes;
+        let mut links = Vec::new();
+        for (reading, found) in contents.into_iter().enumerate() {
+            for (name, record) in found.ports {
+                if let Some(end) = places.port(reading, name) {
+                    dump.ports.entry(end).or_default().merge(record);
+                }
             }
+            let ends = found.links.into_iter().filter_map(|(near, far)| {
+                places.port(reading, near).zip(places.port(reading, far))
+            });
+            links.extend(ends);
         }
-        for (key, record) in contents.iter().flat_map(|found| &found.ports) {
-            if let Some((lid, end)) = record.lid.zip(resolver.end(*key))
-                && !is_switch(&end.guid)
-            {
-                resolver.by_lid.entry(lid).or_insert(end);
-            }
-        }
-        resolver
+        dump.add_links(links);
+        dump.add_kinds();
+        dump.note_ports_without_node();
+        dump
     }
 
     /// Adds cables. A port has one: another one is a contradiction in the files.
     fn add_links(&mut self, links: Vec<(PortKey, PortKey)>) {
         let mut peers: HashMap<PortKey, PortKey> = HashMap::new();
+        let mut left_out: BTreeSet<(PortKey, PortKey)> = BTreeSet::new();
         for (near, far) in links {
             let (low, high) = (near.min(far), near.max(far));
             let is_free =
                 |end: PortKey, peer: PortKey| peers.get(&end).is_none_or(|known| *known == peer);
-            if low == high || !is_free(low, high) || !is_free(high, low) {
-                self.unresolved += 1;
+            let has_port0 = low.number == 0 || high.number == 0;
+            if low == high || has_port0 || !is_free(low, high) || !is_free(high, low) {
+                left_out.insert((low, high));
                 continue;
             }
             peers.insert(low, high);
             peers.insert(high, low);
-            if self.links.insert((low, high)) {
-                for end in [low, high] {
-                    self.ports.entry(end).or_default();
-                }
-            }
+            self.links.insert((low, high));
         }
-        // The state of a cable is that of both ends.
-        let ends = self.links.iter().flat_map(|(low, high)| [(*low, *high), (*high, *low)]);
-        for (end, peer) in ends {
-            let Some(known) = self.ports.get(&peer) else { continue };
-            let record =
-                PortRecord { width: known.width, speed: known.speed, ..PortRecord::default() };
-            self.ports.entry(end).or_default().merge(record);
+        for (low, high) in left_out {
+            let (a, b) = (self.port_label(low), self.port_label(high));
+            let what = match peers
+                .get(&low)
+                .map(|peer| (low, peer))
+                .or(peers.get(&high).map(|peer| (high, peer)))
+            {
+                Some((end, peer)) => {
+                    let (end, peer) = (self.port_label(end), self.port_label(*peer));
+                    format!("link left out: {a} - {b}: {end} is connected with {peer}, too")
+                }
+                None if low == high => format!("link left out: {a} is connected with itself"),
+                None => format!("link left out: {a} - {b}: port 0 has no cable"),
+            };
+            self.remarks.push(Remark::unused(0, what));
+        }
+        // The state of a cable is that of both ends, unless both have their own.
+        for (low, high) in &self.links {
+            let of_high = self.ports.get(high).map(PortRecord::of_peer).unwrap_or_default();
+            let low = self.ports.entry(*low).or_default();
+            let of_low = low.of_peer();
+            low.merge(of_high);
+            self.ports.entry(*high).or_default().merge(of_low);
+        }
+    }
+
+    /// What a node is if nothing says it: an adapter.
+    fn add_kinds(&mut self) {
+        for end in self.ports.keys() {
+            let node = self.nodes.entry(end.guid).or_default();
+            node.port_count = node.port_count.max(end.number);
+        }
+        for node in self.nodes.values_mut() {
+            node.kind = node.kind.or(Some(NodeKind::Ca));
+        }
+    }
+
+    /// Counters without a topology are of ports of unknown nodes.
+    fn note_ports_without_node(&mut self) {
+        let linked: BTreeSet<Guid> =
+            self.links.iter().flat_map(|(low, high)| [low.guid, high.guid]).collect();
+        let is_unknown = |guid: &Guid| {
+            let is_unnamed = self.nodes.get(guid).is_none_or(|node| node.description.is_empty());
+            is_unnamed && !linked.contains(guid)
+        };
+        let made_up = self.ports.keys().filter(|end| end.guid.0 >> 32 == 0xffff_ffff);
+        let count = made_up.filter(|end| is_unknown(&end.guid)).count();
+        if count > 0 {
+            let what =
+                format!("no known node of {}: add a file with the topology", plural(count, "port"));
+            self.remarks.push(Remark::unused(0, what));
+        }
+    }
+
+    fn port_label(&self, end: PortKey) -> String {
+        let name = self.nodes.get(&end.guid).map(|node| node.description.as_str());
+        match name.filter(|name| !name.is_empty()) {
+            Some(name) => format!("{name}/{}", end.number),
+            None => format!("{}/{}", end.guid, end.number),
         }
     }
 
@@ -378,6 +262,23 @@ impl Dump {
                 _ => format!("{} and {} more", file.display(), rest.len()),
             },
             [] => String::new(),
+        }
+    }
+}
+
+impl PortRecord {
+    /// What is known of the other end of its cable.
+    fn of_peer(&self) -> PortRecord {
+        PortRecord {
+            state: self.state,
+            physical_state: self.physical_state,
+            width: self.width,
+            speed: self.speed,
+            widths_supported: self.widths_supported,
+            widths_enabled: self.widths_enabled,
+            speeds_supported: self.speeds_supported,
+            speeds_enabled: self.speeds_enabled,
+            ..PortRecord::default()
         }
     }
 }

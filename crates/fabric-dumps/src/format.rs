@@ -1,8 +1,12 @@
 //! The formats of dumps: how each is recognized and read.
 
 use crate::contents::Contents;
+use crate::lines::{Line, Lines};
 use crate::problem::Problem;
-use crate::{db_csv, ibdiagnet, iblinkinfo, ibnetdiscover, ibqueryerrors, modules, perfquery};
+use crate::{
+    db_csv, iblinkinfo, ibnetdiscover, ibqueryerrors, lst, modules, net_dump, perfquery, pm,
+    port_list,
+};
 
 display_text::labeled_enum! {
     /// A format of a dump.
@@ -21,42 +25,108 @@ display_text::labeled_enum! {
     }
 }
 
-impl Format {
-    /// The format of a text, by the first line that only one format has.
-    pub fn of(text: &str) -> Option<Format> {
-        text.lines().find_map(|line| {
-            let line = line.trim_start_matches('\u{feff}').trim_end();
-            let word = line.trim_start_matches(['>', ' ']);
-            Some(match line {
-                _ if line.starts_with("START_") && !line.contains(' ') => Format::DbCsv,
-                _ if line.starts_with("{ ") && line.contains("NodeGUID:") => Format::Lst,
-                _ if line.contains(": IB# :") && line.contains("Neighbor Guid") => Format::NetDump,
-                _ if line.starts_with("link_down_counter=") => Format::Pm,
-                _ if line.starts_with("symbol_error_counter=") => Format::Pm,
-                _ if line.starts_with("Identifier:") => Format::Cables,
-                _ if ibnetdiscover::node_line(line).is_some() => Format::IbNetDiscover,
-                _ if ibnetdiscover::is_port_list(line) => Format::IbNetDiscoverPorts,
-                _ if ibqueryerrors::header(word).is_some() => Format::IbQueryErrors,
-                _ if iblinkinfo::is_link(line) => Format::IbLinkInfo,
-                _ if perfquery::header(line).is_some() => Format::PerfQuery,
-                _ => return None,
-            })
-        })
+/// A set of formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Formats(u16);
+
+impl Formats {
+    /// All formats.
+    pub const ALL: Formats = Formats(u16::MAX);
+
+    /// A set of one.
+    pub fn of(format: Format) -> Formats {
+        Formats(1 << format as u16)
     }
 
-    /// Reads a text of this format.
-    pub fn parse(self, text: &str) -> Result<Contents, Problem> {
-        match self {
-            Format::DbCsv => db_csv::parse(text),
-            Format::Lst => ibdiagnet::parse_lst(text),
-            Format::NetDump => ibdiagnet::parse_net_dump(text),
-            Format::Pm => ibdiagnet::parse_pm(text),
-            Format::Cables => modules::parse(text),
-            Format::IbNetDiscover => ibnetdiscover::parse(text),
-            Format::IbNetDiscoverPorts => ibnetdiscover::parse_port_list(text),
-            Format::IbLinkInfo => iblinkinfo::parse(text),
-            Format::IbQueryErrors => ibqueryerrors::parse(text),
-            Format::PerfQuery => Ok(perfquery::parse(text)),
+    /// Those in both sets.
+    pub fn and(self, other: Formats) -> Formats {
+        Formats(self.0 & other.0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The only format, if there is one.
+    pub fn single(self) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| Formats::of(*format) == self)
+    }
+}
+
+/// The formats that have a line like this one, from its first to its last character. The rows of a table of `db_csv` are
+/// not recognized: only its first and last lines are.
+pub fn formats_of(line: &str) -> Formats {
+    let Some(first) = line.bytes().next() else { return Formats::default() };
+    // The most frequent lines first.
+    let format = match first {
+        b'[' if ibnetdiscover::is_line(line) => Format::IbNetDiscover,
+        b'S' | b'E' if db_csv::section_start(line).or(db_csv::section_end(line)).is_some() => {
+            Format::DbCsv
         }
+        b'{' if lst::is_line(line) => Format::Lst,
+        b'P' if pm::port_line(line).is_some() => {
+            return Formats(Formats::of(Format::Pm).0 | Formats::of(Format::Cables).0);
+        }
+        _ if pm::is_line(line) => Format::Pm,
+        _ if perfquery::is_line(line) => Format::PerfQuery,
+        _ if ibqueryerrors::is_line(line) => Format::IbQueryErrors,
+        _ if iblinkinfo::is_line(line) => Format::IbLinkInfo,
+        _ if port_list::is_line(line) => Format::IbNetDiscoverPorts,
+        _ if ibnetdiscover::is_line(line) => Format::IbNetDiscover,
+        _ if net_dump::is_line(line) => Format::NetDump,
+        _ if modules::is_line(line) => Format::Cables,
+        _ => return Formats::default(),
+    };
+    Formats::of(format)
+}
+
+type Recognizer = fn(&str) -> bool;
+
+/// The format of which a line looks like a damaged one: part of a wrapped line, or cut off.
+pub fn damaged_format(line: &str) -> Option<Format> {
+    let recognizers: [(Format, Recognizer); 8] = [
+        (Format::IbNetDiscover, ibnetdiscover::is_damaged),
+        (Format::IbLinkInfo, iblinkinfo::is_damaged),
+        (Format::IbQueryErrors, ibqueryerrors::is_damaged),
+        (Format::IbNetDiscoverPorts, port_list::is_damaged),
+        (Format::Lst, lst::is_damaged),
+        (Format::Pm, pm::is_damaged),
+        (Format::PerfQuery, perfquery::is_damaged),
+        (Format::NetDump, net_dump::is_damaged),
+    ];
+    recognizers.into_iter().find(|(_, is_damaged)| is_damaged(line)).map(|(format, _)| format)
+}
+
+/// Whether a line looks like a damaged one of any format.
+pub fn is_damaged(line: &str) -> bool {
+    damaged_format(line).is_some()
+}
+
+impl Format {
+    /// Reads lines of this format: one reading after the other.
+    pub fn parse<'a>(
+        self,
+        lines: impl Iterator<Item = Line<'a>>,
+    ) -> Result<Vec<Contents>, Problem> {
+        match self {
+            Format::DbCsv => db_csv::parse(lines),
+            Format::Lst => lst::parse(lines),
+            Format::NetDump => net_dump::parse(lines),
+            Format::Pm => pm::parse(lines),
+            Format::Cables => modules::parse(lines),
+            Format::IbNetDiscover => ibnetdiscover::parse(lines),
+            Format::IbNetDiscoverPorts => port_list::parse(lines),
+            Format::IbLinkInfo => iblinkinfo::parse(lines),
+            Format::IbQueryErrors => ibqueryerrors::parse(lines),
+            Format::PerfQuery => perfquery::parse(lines),
+        }
+    }
+
+    /// Reads a text of which each line is of this format.
+    pub fn parse_text(self, text: &str) -> Result<Vec<Contents>, Problem> {
+        let mut lines = Lines::default();
+        text.lines().enumerate().for_each(|(index, line)| lines.push(index + 1, line));
+        self.parse(lines.iter())
     }
 }

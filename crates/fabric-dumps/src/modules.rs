@@ -1,12 +1,15 @@
 //! Cables and modules: `*.cables` of ibdiagnet2, and its section CABLE_INFO.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ib_mad::register::{Module, monitor};
 
 use crate::contents::{Contents, PortName};
+use crate::lines::Line;
+use crate::pm;
 use crate::problem::Problem;
 use crate::text;
+use crate::tool_output::ToolOutput;
 
 /// The fields of a module as text, by their names in lower case without blanks.
 #[derive(Clone, Debug, Default)]
@@ -143,30 +146,63 @@ pub fn ascii<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
+/// Whether a whole line is one that only `*.cables` has.
+pub fn is_line(line: &str) -> bool {
+    let names = ["Identifier: ", "Vendor: ", "PN: ", "SN: ", "OUI: ", "Cable Type: "];
+    names.iter().any(|name| line.starts_with(name))
+}
+
+/// Whether a line is a damaged one of `*.cables`.
+pub fn is_damaged(line: &str) -> bool {
+    line.starts_with("Port=")
+}
+
 /// Reads `*.cables`: a block per port.
-pub fn parse(text: &str) -> Result<Contents, Problem> {
-    let mut found = Contents { taken_at: crate::ibdiagnet::timestamp(text), ..Contents::default() };
+pub fn parse<'a>(lines: impl Iterator<Item = Line<'a>>) -> Result<Vec<Contents>, Problem> {
+    let mut output = ToolOutput::new(false);
     let mut open: Option<(PortName, ModuleText)> = None;
-    let close = |open: Option<(PortName, ModuleText)>, found: &mut Contents| {
-        if let Some((key, module)) = open {
-            found.port(key).module = module.into_module().map(Box::new);
+    let mut known = HashSet::new();
+    let close = |open: Option<(PortName, ModuleText)>, output: &mut ToolOutput| {
+        if let Some((name, module)) = open {
+            output.found.port(name).module = module.into_module().map(Box::new);
         }
     };
-    for (index, line) in text.lines().enumerate() {
-        if line.starts_with("Port=") {
-            close(open.take(), &mut found);
-            open = Some((crate::ibdiagnet::port_line(line, index + 1)?, ModuleText::default()));
-        } else if let Some(((_, module), (name, value))) = open.as_mut().zip(line.split_once(':')) {
-            module.set(name, value);
+    for line in lines {
+        if let Some(name) = pm::port_line(line.text) {
+            close(open.take(), &mut output);
+            output.list_once(&mut known, name);
+            open = Some((name, ModuleText::default()));
+        } else if is_damaged(line.text) {
+            output.damaged(line, "a line of *.cables, `Port=N Lid=0x… GUID=0x…`")?;
+        } else if line.text.starts_with('#') {
+            output.skip(line);
+        } else if let Some((name, value)) = line.text.split_once(':') {
+            match &mut open {
+                // The value may go on.
+                _ if line.is_open => output.cut_off(line),
+                // The line of another port is missing.
+                Some((_, module)) if name == "SN" && !module.get(&["sn"]).is_empty() => {
+                    let expected = "one serial number below a line `Port=… GUID=…`";
+                    return Err(Problem::unreadable(line, expected));
+                }
+                Some((_, module)) => module.set(name, value),
+                None if is_line(line.text) => {
+                    output.damaged(line, "the line `Port=… GUID=…` of a port before its module")?;
+                }
+                None => output.skip(line),
+            }
+        } else {
+            output.skip(line);
         }
     }
-    close(open, &mut found);
-    Ok(found)
+    close(open, &mut output);
+    Ok(output.finish())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::Lines;
     use ib_mad::Guid;
     use ib_mad::register::text as shown;
 
@@ -201,9 +237,11 @@ Temperature: 0C
 
     #[test]
     fn cables_are_modules() {
-        let found = parse(CABLES).unwrap();
+        let mut lines = Lines::default();
+        CABLES.lines().enumerate().for_each(|(index, line)| lines.push(index + 1, line));
+        let found = parse(lines.iter()).unwrap().remove(0);
         let module = |port| {
-            let key = PortName::Port(Guid(0xb0cf_0000_0000_0940), port);
+            let key = PortName::port(Guid(0xb0cf_0000_0000_0940), port);
             found.ports[&key].module.clone().unwrap()
         };
         let optical = module(1);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+use ib_fabric::front_panels::FrontPanels;
 use ib_fabric::hardware::{Hardware, ReadAt};
 use ib_fabric::names::Naming;
 use ib_fabric::{Fabric, Snapshot};
@@ -11,7 +12,7 @@ use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::{PhysicalState, PortState, PortStatus, SpeedFields};
 use ib_mad::reading::Raw;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
-use ib_mad::{Guid, Lid, Moment, PortKey, Reading};
+use ib_mad::{FrontPanel, Guid, Lid, Moment, PortKey, Reading};
 
 use crate::contents::{NodeRecord, PortRecord};
 use crate::dump::Dump;
@@ -64,11 +65,28 @@ impl Dump {
                 status: status(record, port, linked.contains(end)),
                 role: None,
             };
-            DiscoveredNode { identity: identity(*guid, record), ports: ports.map(port).collect() }
+            let records = ports.clone().map(|(_, port)| port);
+            let lid = record.lid.or_else(|| records.filter_map(|port| port.lid).find(|it| *it > 0));
+            let mut ports: Vec<DiscoveredPort> = ports.map(port).collect();
+            // Few files have port 0 of a switch, which has its LID.
+            if let Some(lid) = lid.filter(|_| record.kind == Some(NodeKind::Switch)) {
+                ports.retain(|port| port.number != 0);
+                let status = Some(port0(lid));
+                ports.push(DiscoveredPort { number: 0, guid: *guid, status, role: None });
+            }
+            DiscoveredNode { identity: identity(*guid, record), ports }
         };
+        let mut front_panels = FrontPanels::default();
+        for (end, record) in &self.ports {
+            let kind = self.nodes.get(&end.guid).and_then(|node| node.kind);
+            if let Some((info, kind)) = record.hierarchy.as_ref().zip(kind) {
+                front_panels.insert(*end, FrontPanel::new(info, kind));
+            }
+        }
         DiscoveredFabric {
             nodes: self.nodes.iter().map(node).collect(),
             links: self.links.iter().copied().collect(),
+            front_panels,
             ..DiscoveredFabric::default()
         }
     }
@@ -93,6 +111,16 @@ fn identity(guid: Guid, record: &NodeRecord) -> NodeIdentity {
         enhanced_port0: false,
         speed_fields: SpeedFields { extended: true, extended2: false },
         reports_fec: false,
+    }
+}
+
+/// Port 0 of a switch, which is always up.
+fn port0(lid: u16) -> PortStatus {
+    PortStatus {
+        lid: Lid(lid),
+        state: PortState::Active,
+        physical_state: PhysicalState::LinkUp,
+        ..PortStatus::default()
     }
 }
 

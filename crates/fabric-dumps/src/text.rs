@@ -21,22 +21,42 @@ pub fn field<'a>(words: impl IntoIterator<Item = &'a str>, name: &str) -> &'a st
 
 /// A GUID in hexadecimal digits, with or without `0x` and leading zeros; 0 is none.
 pub fn guid(text: &str) -> Option<Guid> {
-    let digits = text.trim().trim_start_matches("0x");
+    let text = text.trim();
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let is_hex =
         (1..=16).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_hexdigit());
     let guid = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten()?;
     (guid != 0).then_some(Guid(guid))
 }
 
+/// A GUID with all of its 16 digits, as ibdiagnet writes it: with fewer ones it was cut off.
+pub fn whole_guid(text: &str) -> Option<Guid> {
+    guid(text).filter(|_| text.trim().trim_start_matches("0x").len() == 16)
+}
+
+/// How far the GUIDs of an adapter and its ports may be apart: they are numbered from that of the adapter on (public
+/// dumps of ConnectX-2 to ConnectX-7 and of InfiniHost). Others are joined by LIDs and descriptions.
+pub const NEAR: u64 = 16;
+
+/// Whether GUIDs may be of the ports of one adapter.
+pub fn is_near(one: Guid, two: Guid) -> bool {
+    one.0.abs_diff(two.0) <= NEAR
+}
+
+/// Whether a LID is one that a port can have.
+pub fn is_unicast(lid: u16) -> bool {
+    (1..0xc000).contains(&lid)
+}
+
 /// A LID, decimal; one outside the range of unicast LIDs is none.
 pub fn lid(text: &str) -> Option<u16> {
-    text.trim().parse().ok().filter(|lid| (1..0xc000).contains(lid))
+    text.trim().parse().ok().filter(|lid| is_unicast(*lid))
 }
 
 /// A number, decimal or hexadecimal with `0x`.
 pub fn number(text: &str) -> Option<u64> {
     let text = text.trim();
-    match text.strip_prefix("0x") {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),
     }
@@ -109,6 +129,9 @@ pub fn physical_state(text: &str) -> Option<PhysicalState> {
         "poll" | "polling" => Some(PhysicalState::Polling),
         "disable" | "disabled" => Some(PhysicalState::Disabled),
         "sleep" => Some(PhysicalState::Sleep),
+        "training" | "portconfigurationtraining" => Some(PhysicalState::Training),
+        "linkerrorrecovery" | "recovery" => Some(PhysicalState::LinkErrorRecovery),
+        "phytest" | "test" => Some(PhysicalState::PhyTest),
         _ => None,
     }
 }
@@ -146,26 +169,54 @@ pub fn kind(text: &str) -> Option<NodeKind> {
     }
 }
 
-/// A time as ibdiagnet writes it, `2025-03-31 23:43:18 UTC +0000`, or ibnetdiscover, `Tue Feb 23 14:02:06 2021`, which
-/// has no zone: then UTC is assumed.
+/// A time as ibdiagnet writes it, `2025-03-31 23:43:18 CEST +0200`, or ibnetdiscover, `Tue Feb 23 14:02:06 2021`, which
+/// has no zone: then UTC is assumed. The offset counts: names of zones are ambiguous (IST is +0200 and +0530).
 pub fn time(text: &str) -> Option<SystemTime> {
-    let text = text.trim().trim_matches('"').split(" UTC").next()?.trim();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut words: Vec<&str> = text.trim().trim_matches('"').split_whitespace().collect();
+    let offset = words.last().and_then(|word| offset_seconds(word));
+    if offset.is_some() {
+        words.pop();
+    }
+    let is_zone = |word: &&&str| word.len() > 1 && word.chars().all(|it| it.is_ascii_uppercase());
+    if words.last().as_ref().is_some_and(is_zone) {
+        words.pop();
+    }
+    let text = words.join(" ");
     let formats = ["%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S %Y"];
     let parsed =
         formats.iter().find_map(|format| jiff::civil::DateTime::strptime(format, &text).ok())?;
-    let at = parsed.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    let at = SystemTime::from(at.timestamp());
+    let zone = jiff::tz::Offset::from_seconds(offset.unwrap_or(0)).ok()?;
+    let at = SystemTime::from(zone.to_timestamp(parsed).ok()?);
     // No tool is that old.
     at.duration_since(SystemTime::UNIX_EPOCH).is_ok().then_some(at)
+}
+
+/// The time in a comment of ibdiagnet: `# Running timestamp : 2025-03-31 23:43:18 UTC +0000`.
+pub fn running_timestamp(line: &str) -> Option<SystemTime> {
+    let comment = line.strip_prefix('#')?;
+    let (_, at) =
+        comment.split_once("Running timestamp").or_else(|| comment.split_once("Timestamp"))?;
+    time(at.trim_start_matches([' ', ':']))
+}
+
+/// The seconds of an offset from UTC such as `+0530`.
+fn offset_seconds(word: &str) -> Option<i32> {
+    let (sign, digits) = match word.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let is_offset = digits.len() == 4 && digits.bytes().all(|it| it.is_ascii_digit());
+    let (hours, minutes) = digits.split_at_checked(2).filter(|_| is_offset)?;
+    Some(sign * (hours.parse::<i32>().ok()? * 3600 + minutes.parse::<i32>().ok()? * 60))
 }
 
 /// The bytes of a NodeDescription (IBTA 14.2.5.2). A file may have any number.
 const MAX_DESCRIPTION: usize = 64;
 
-/// A description without quotes and what a terminal would act on, at most as long as that of a device.
+/// A description without blanks around it and what a terminal would act on, at most as long as that of a device.
 pub fn description(text: &str) -> String {
-    let text = text.trim().trim_matches('"');
+    let text = text.trim();
     let mut end = text.len().min(MAX_DESCRIPTION);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -180,7 +231,7 @@ mod tests {
 
     #[test]
     fn description_is_at_most_as_long_as_that_of_a_device() {
-        assert_eq!(description("\"leaf-0-1\""), "leaf-0-1");
+        assert_eq!(description(" rack \"A\" "), "rack \"A\"");
         assert_eq!(description(&"x".repeat(50 << 20)), "x".repeat(64));
         // Never half of a character.
         assert_eq!(description(&format!("{}é", "x".repeat(63))), "x".repeat(63));
@@ -212,6 +263,13 @@ mod tests {
         let expected = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_743_464_598));
         assert_eq!(time("2025-03-31 23:43:18 UTC +0000"), expected);
         assert_eq!(time("Mon Mar 31 23:43:18 2025"), expected);
+        for zoned in [
+            "2025-04-01 01:43:18 IST +0200",
+            "2025-04-01 05:13:18 IST +0530",
+            "2025-03-31 18:43:18 EST -0500",
+        ] {
+            assert_eq!(time(zoned), expected, "{zoned}");
+        }
         assert!(time("Tue Feb  2 04:02:06 2021").is_some());
         assert_eq!(time("yesterday"), None);
     }

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use fabric_dumps::{Dump, Format, from_texts, read};
+use fabric_dumps::{Dump, Format, formats, from_texts, read};
 use ib_fabric::names::Naming;
 use ib_mad::fec::Fec;
 use ib_mad::moment::Anchor;
@@ -23,7 +23,7 @@ fn path(name: &str) -> PathBuf {
 
 fn dump(names: &[&str]) -> Dump {
     let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
-    let dumps = read(&paths).unwrap_or_else(|error| panic!("{error}"));
+    let dumps = read(&paths).unwrap_or_else(|error| panic!("{error}")).dumps;
     assert_eq!(dumps.len(), 1, "{names:?}");
     dumps.into_iter().next().unwrap()
 }
@@ -55,7 +55,7 @@ fn each_format_has_nodes_cables_and_rates() {
         let ndr = |width| (Some(width), Some(Speed::Ndr));
         assert_eq!(rates, [ndr(Width::X4), ndr(Width::X2)], "{name}");
         assert_eq!(found.nodes[&LEAF].description, "MF0;leaf-1:MQM9700/U1", "{name}");
-        assert_eq!(found.unresolved, 0, "{name}");
+        assert!(!found.remarks.iter().any(|it| it.is_unused), "{name}: {:?}", found.remarks);
     }
 }
 
@@ -69,7 +69,7 @@ fn naming_a_node_as_a_peer_keeps_its_vendor() {
              [1] \"S-000000000000000{peer}\"[1] # \"s{peer}\" lid {peer} 4xHDR\n\n"
         )
     };
-    let dumps = from_texts(&[&(block(1, 2) + &block(2, 1))]).unwrap();
+    let dumps = from_texts(&[&(block(1, 2) + &block(2, 1))]).unwrap().dumps;
     let vendors: Vec<u32> = dumps[0].nodes.values().map(|node| node.vendor_id).collect();
     assert_eq!(vendors, [0x2c9, 0x2c9]);
 }
@@ -121,11 +121,39 @@ fn snapshot_has_what_the_files_say_and_nothing_else() {
 }
 
 #[test]
+fn front_panel_names_are_those_of_the_file() {
+    let csv = std::fs::read_to_string(path("db_csv")).unwrap()
+        + "START_PORT_HIERARCHY_INFO\nNodeGUID,PortGUID,TemplateGUID,PortNum,Label,ASIC,Cage,Port,Split\n\
+           0xa00,0xa00,0x3,1,1/1/1,1,1,1,N/A\nEND_PORT_HIERARCHY_INFO\n";
+    let dumps = from_texts(&[&csv]).unwrap().dumps;
+    let anchor = Anchor { moment: Moment(1_000_000_000), wall: dumps[0].taken_at };
+    let fabric = dumps[0].snapshot(None, &Naming::default(), anchor).fabric;
+    let label = |number| fabric.port_label(fabric.find(PortKey::new(LEAF, number)).unwrap());
+    assert!(label(1).ends_with("port 1 (1/1/1)"), "{}", label(1));
+    assert!(label(2).ends_with("port 2"), "{}", label(2));
+}
+
+#[test]
+fn aggregated_ports_are_not_read_beside_their_planes() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["net_dump", "net_dump_agg"] {
+        std::fs::copy(path("net_dump"), folder.path().join(format!("x.{name}"))).unwrap();
+    }
+    let found = read(&[folder.path().to_owned()]).unwrap();
+    let files = |dumps: &[Dump]| dumps.iter().flat_map(|it| &it.files).count();
+    assert_eq!((found.dumps.len(), files(&found.dumps)), (1, 1));
+    let remarks: Vec<String> = found.remarks.iter().map(ToString::to_string).collect();
+    assert!(remarks.concat().contains("without _agg"), "{remarks:?}");
+    std::fs::remove_file(folder.path().join("x.net_dump")).unwrap();
+    assert_eq!(read(&[folder.path().to_owned()]).unwrap().dumps.len(), 1, "the only file");
+}
+
+#[test]
 fn second_reading_is_another_dump_with_the_same_topology() {
     let net = std::fs::read_to_string(path("ibnetdiscover")).unwrap();
     let first = std::fs::read_to_string(path("ibqueryerrors")).unwrap();
     let second = first.replace("PortRcvErrors == 12", "PortRcvErrors == 20");
-    let dumps = from_texts(&[&net, &first, &second]).unwrap();
+    let dumps = from_texts(&[&net, &first, &second]).unwrap().dumps;
     assert_eq!(dumps.len(), 2);
     let errors =
         [0, 1].map(|nth: usize| count(&dumps[nth], HOSTS[0], Counter::RcvErrors).unwrap().0);
@@ -153,8 +181,14 @@ fn damaged_dump_is_one_line_with_its_place() {
             csv.replace(",1,0x0000000000000b10,1", ",1,0x0000000000000b10,900"),
             "\"900\" is not a port number",
         ),
-        ("Switch\t8 \"leaf\"\t# \"leaf\"\n".into(), "line 1: node id \"leaf\" contains no GUID"),
-        ("{ CA Ports:01 NodeGUID:b10 PN:01 }\n".into(), "line 1: a line of *.lst has no two ends"),
+        (
+            "Switch\t8 \"leaf\"\t# \"leaf\"\n".into(),
+            "line 1: expected a GUID in hexadecimal digits: node id \"leaf\" contains no GUID",
+        ),
+        (
+            "{ CA Ports:01 NodeGUID:b10 PN:01 }\n".into(),
+            "line 1: expected two ends in a line of *.lst",
+        ),
         ("hello\n".into(), "unknown format"),
         (
             "# Port counters: Lid 3 port 1\nSymbolErrorCounter:....1\n".into(),
@@ -177,7 +211,7 @@ fn more_nodes_than_a_subnet_can_have_are_refused() {
         let error = from_texts(&[&text]).unwrap_err().to_string();
         assert!(error.contains("contains more than 100000 nodes"), "{error}");
     }
-    assert_eq!(from_texts(&[&net(100_000)]).unwrap()[0].nodes.len(), 100_000);
+    assert_eq!(from_texts(&[&net(100_000)]).unwrap().dumps[0].nodes.len(), 100_000);
 }
 
 #[test]
@@ -188,7 +222,7 @@ fn every_prefix_is_read_or_refused() {
             other => other.label(),
         };
         let text = std::fs::read_to_string(path(name)).unwrap();
-        assert_eq!(Format::of(&text), Some(format));
+        assert_eq!(formats(text.as_bytes()), [format]);
         for end in 0..text.len() {
             let Some(prefix) = text.get(..end) else { continue };
             if let Err(error) = from_texts(&[prefix]) {
@@ -202,7 +236,7 @@ fn every_prefix_is_read_or_refused() {
 fn topology_survives_conversion() {
     for name in ["db_csv", "lst", "net_dump", "ibnetdiscover", "portlist", "iblinkinfo"] {
         let found = dump(&[name]);
-        let again = from_texts(&[&found.to_ibnetdiscover()]).unwrap();
+        let again = from_texts(&[&found.to_ibnetdiscover()]).unwrap().dumps;
         assert_eq!(again[0].links, found.links, "{name}");
         assert_eq!(again[0].nodes.len(), found.nodes.len(), "{name}");
         let rate = |dump: &Dump| {

@@ -8,6 +8,7 @@ pub mod event;
 pub mod export;
 pub mod file;
 pub mod history_query;
+pub mod host_scope;
 pub mod incidents;
 pub mod local_clock;
 pub mod model;

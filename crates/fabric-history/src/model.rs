@@ -149,10 +149,21 @@ pub struct ErrorDelta {
 impl ErrorDelta {
     /// The sum of its link errors.
     pub fn link_errors(&self) -> u64 {
-        link_errors(|counter| {
-            let grown = self.sums.iter().filter(|sum| sum.counter == counter);
-            grown.fold(0, |all: u64, sum| all.saturating_add(sum.by))
-        })
+        link_errors(|counter| self.increase(counter))
+    }
+
+    /// Its link errors and discards without its link downs, which are in incidents, and without what it discarded
+    /// because its link was down.
+    pub fn unexplained(&self) -> u64 {
+        let discards = self.increase(Counter::XmitDiscards);
+        let inactive = self.increase(Counter::XmitInactiveDiscards);
+        let errors = self.link_errors().saturating_sub(self.increase(Counter::LinkDowned));
+        errors.saturating_add(discards.saturating_sub(inactive))
+    }
+
+    fn increase(&self, counter: Counter) -> u64 {
+        let grown = self.sums.iter().filter(|sum| sum.counter == counter);
+        grown.fold(0, |all: u64, sum| all.saturating_add(sum.by))
     }
 }
 

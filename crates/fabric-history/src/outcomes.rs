@@ -230,8 +230,11 @@ impl Episode {
             Repair::Reseat => Outcome::Replugged,
             Repair::SwapCable | Repair::SwapTransceiver => Outcome::Replaced,
             Repair::None => Outcome::ByItself,
-            // What was done to hosts and fans is not recorded.
-            Repair::CheckUpstream | Repair::CheckCooling | Repair::CheckHost => return None,
+            // What was done to hosts and fans, and where planes lead, is not recorded.
+            Repair::CheckUpstream
+            | Repair::CheckCooling
+            | Repair::CheckCabling
+            | Repair::CheckHost => return None,
         };
         Some(self.outcome == expected)
     }

@@ -24,6 +24,11 @@ pub const PORT_INFO: Family = Family::gauge(
         "node",
         "host",
         "node_type",
+        "front_panel",
+        "cage",
+        "system_guid",
+        "aggregated_port",
+        "plane",
         "peer_guid",
         "peer_port",
         "peer_node",
@@ -32,7 +37,7 @@ pub const PORT_INFO: Family = Family::gauge(
         "speed",
         "width",
     ],
-    "Port and the other end of its cable as labels, always 1. A port without a link keeps its last neighbor. Labels host and peer_host: the hosts of channel adapters.",
+    "Port and the other end of its cable as labels, always 1. A port without a link keeps its last neighbor. Labels host and peer_host: the hosts of channel adapters. Labels front_panel and cage: what is printed beside the port, in the spelling of ibdiagnet (1/19/1, sw10p2), and its cage, if the device reports them. Labels system_guid, aggregated_port and plane: of a port with one of several planes (XDR), the port that it is a part of; system_guid is the SystemImageGUID of a switch and the NodeGUID of an adapter.",
 );
 
 /// A cable.
@@ -54,7 +59,7 @@ pub const LINK_INFO: Family = Family::gauge(
         "speed",
         "width",
     ],
-    "Link and its two ends as labels, always 1. The end with the lower GUID comes first, as in the link ID. Labels host and peer_host: the hosts of channel adapters.",
+    "Link and its two ends as labels, always 1. The end with the lower GUID comes first, as in the link ID. Of a link of several planes (XDR) the ends are those of its lowest plane, and width counts the lanes of all planes that are up. Labels host and peer_host: the hosts of channel adapters.",
 );
 
 /// Whether a cable carries traffic.

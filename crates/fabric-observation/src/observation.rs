@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use display_text::labeled_enum;
+use ib_fabric::routes::RouteReason;
 use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
 use ib_mad::Moment;
@@ -114,11 +115,17 @@ pub struct MonitorStats {
     pub unanswered_ports: usize,
     /// An M_Key is the likely cause of that.
     pub m_key_suspected: bool,
+    /// A VSKey is the likely cause of devices that do not respond to the vendor class.
+    pub vs_key_suspected: bool,
     /// In the latest sweep switches responded to performance management, and at most one of ten channel adapters
     /// other than our own did, or our port lacks the P_Key for requests: a partition is the likely cause.
     pub partition_suspected: bool,
     /// Ports of which the latest sweep did not get all that it requested.
     pub failed_ports: usize,
+    /// Why sweeps read port states as they do.
+    pub route_reason: RouteReason,
+    /// Switches of a fabric with planes that the latest sweep reached by no directed route.
+    pub unconfirmed_switches: usize,
     /// Changes between discoveries, by kind.
     pub changes: [u64; change::CHANGE_KINDS.len()],
     /// When each site file was last checked and valid, in seconds since 1970.

@@ -299,8 +299,13 @@ pub fn peer_congestion(port: &Port) -> Option<&'static str> {
 pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Markup {
     let is_least =
         counters.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
+    error_sum(sum, is_least)
+}
+
+/// A sum of error counters, if they were read; a lower bound if one of them was saturated.
+pub fn error_sum(sum: Option<u64>, is_least: bool) -> Markup {
     let least = "A counter was saturated at least once: the sum is a lower bound.";
-    counted(sum.filter(|_| port.read_at.is_some()), is_least.then_some(least))
+    counted(sum, is_least.then_some(least))
 }
 
 /// A count, if it was read; with the reason if it is a lower bound.

@@ -128,7 +128,11 @@ impl EventsQuery {
             let link = self.text.parse::<LinkId>().ok();
             let found = Incidents::find(reader, window, MAX_INCIDENTS)?.incidents;
             let wanted = found.into_iter().rev().filter(|incident| {
-                let is_of = link.is_some() && incident.link == link;
+                // An incident of several links in one cage has the id of the worst one.
+                let has = |event: &Event| event.link == link;
+                let is_of = link.is_some()
+                    && (incident.link == link
+                        || incident.link.is_some() && incident.events.iter().any(has));
                 in_fabric(&incident.fabric) && (is_of || incidents::matches(incident, &text))
             });
             let mut page: Vec<Incident> = wanted.skip(skip).take(PAGE_LENGTH + 1).collect();

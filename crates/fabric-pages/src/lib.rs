@@ -12,6 +12,7 @@ mod node;
 mod overview;
 mod page;
 mod query_params;
+mod rails;
 mod runbooks;
 mod search;
 mod state;

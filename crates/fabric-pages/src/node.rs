@@ -19,7 +19,7 @@ use fabric_history::{Reader, Source, plot};
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortKey, PortNumber};
 
-use super::components;
+use super::{components, rails};
 use crate::history_queries;
 use crate::page::{Answer, Live, Page, Problem, check_fabric, not_swept};
 use crate::query_params::QueryParams;
@@ -59,6 +59,7 @@ pub async fn get(
         (gist(&detail, app.grafana.as_deref()))
         (facts(&detail, &clock))
         (ports(&detail, &past))
+        (rails::section(&detail))
         h2 { "Events" }
         @match &events {
             Err(why) => (why),
@@ -173,9 +174,7 @@ fn gist(detail: &NodeDetail, grafana: Option<&str>) -> Markup {
                 _ => strong { "down: missing from the fabric" },
             }
             @if !node.up { (components::down(&clock_of(detail), &detail.fabric, node)) }
-            @if let Some(worst) = node.verdicts.worst_shown() {
-                " · worst link " (components::verdict(worst))
-            }
+            " · worst link " (components::verdict(node.verdicts.worst_shown()))
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
@@ -284,7 +283,7 @@ fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
             td .n data-label="Tx" { (components::flow(port.tx.as_ref())) }
             td .n data-label="Rx" { (components::flow(port.rx.as_ref())) }
             @if !past.ports.is_empty() { td data-label="Traffic" { (sparkline(port, past)) } }
-            td .n data-label="Link errors" { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n data-label="Link errors" { (components::counter_sum(port, &LINK_ERRORS, port.errors)) }
             td .n data-label="Discards" { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td data-label="Congestion" {
                 @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }

@@ -15,6 +15,7 @@ use fabric_api::overview::overview;
 use fabric_history::incidents::{Incident, Incidents};
 use fabric_history::local_clock::LocalClock;
 use fabric_observation::{MonitorStats, SharedState};
+use ib_fabric::fabric_kind::FabricKind;
 use ib_health::{Reason, Verdict};
 
 use super::components::{self, grouped, plural, verdict};
@@ -123,6 +124,11 @@ fn access_problems(stats: &MonitorStats) -> Markup {
             " They are missing, or shown as last discovered. Set " code { "--fabric.m-key-file" }
             " to a file with the subnet manager’s M_Key, or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
         } }
+        @if stats.vs_key_suspected { p .card {
+            strong { "Devices do not respond to the vendor class, probably because a VSKey protects them." }
+            " Their registers are not read: cables, temperatures, fans. Set " code { "--fabric.vs-key-file" }
+            " to a file with the VSKey of the key manager, or " code { "--no-fabric.registers" } "."
+        } }
         @if stats.partition_suspected { p .card {
             strong { "Hosts do not respond to performance management, probably because this port is not a full member of their partition." }
             " Their counters are not read. Make this port a full member of a partition with all hosts, or select one with "
@@ -146,6 +152,9 @@ fn section(
             None => p .card { (NOT_YET) },
             Some(sweep) => {
                 (access_problems(stats))
+                @if it.kind.as_deref() == Some(FabricKind::NvLink.label()) { p .card {
+                    strong { "This is an NVLink fabric." } " Its counters are shown, and its links have no verdicts."
+                } }
                 div .glance {
                     (health(it))
                     (nodes(it, clock))
@@ -408,15 +417,22 @@ mod tests {
     }
 
     #[test]
-    fn suspected_m_key_or_partition_names_its_setting() {
-        let page = |m_key_suspected, partition_suspected| {
+    fn suspected_key_or_partition_names_its_setting() {
+        let page = |m_key_suspected, vs_key_suspected, partition_suspected| {
             let mut observation = Observation::clone(&swept("f", [Verdict::Ok; 2]));
             observation.stats.m_key_suspected = m_key_suspected;
+            observation.stats.vs_key_suspected = vs_key_suspected;
             observation.stats.partition_suspected = partition_suspected;
             rendered(vec![Arc::new(observation)], &Err(NoHistory::NotRecorded))
         };
-        for (m_key, partition) in [(false, false), (true, false), (false, true)] {
-            let page = page(m_key, partition);
+        for (m_key, vs_key, partition) in [
+            (false, false, false),
+            (true, false, false),
+            (false, true, false),
+            (false, false, true),
+        ] {
+            let page = page(m_key, vs_key, partition);
+            assert_eq!(page.contains("--fabric.vs-key-file"), vs_key, "{page}");
             assert_eq!(page.contains("--fabric.m-key-file"), m_key, "{page}");
             assert_eq!(page.contains("--fabric.pkey"), partition, "{page}");
         }

@@ -1,14 +1,22 @@
 //! Assembly of a fabric from the results of a discovery and the previous fabric.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use ib_mad::front_panel::PanelPortType;
 use ib_mad::ids::{Guid, Lid, PortNumber};
 use ib_mad::moment::Moment;
 use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
 use ib_mad::port_state::PortStatus;
 
-use super::names::{Naming, make_unique};
+use super::backoff::Backoff;
+use super::fabric_kind::FabricKind;
+use super::front_panels::FrontPanels;
+use super::names::{Names, Naming, make_unique};
+use super::rails::keep_siblings;
+use super::routes::{PlaneRoot, SwitchRoutes};
 use super::topology::{DuplicateGuid, Fabric, Link, Node, Peer, Port, Presence};
+use super::{fnm_rings, plane_search};
 use crate::{NodeIndex, PortIndex};
 use ib_mad::PortKey;
 
@@ -43,12 +51,18 @@ pub struct DiscoveredFabric {
     pub unreached: Vec<PortKey>,
     /// The local port, where the discovery began; of a switch, port 0.
     pub local_port: Option<PortKey>,
+    /// The local ports where it began: of a multi-plane HCA one of each plane.
+    pub plane_roots: Vec<PlaneRoot>,
     /// The local port did not respond, so nothing was queried: all known nodes are behind that gap.
     pub is_cut_off: bool,
     /// Nodes that were left out, because another node has their GUID.
     pub duplicates: Vec<DuplicateGuid>,
     /// The nodes are the devices of one host: they may share names, and their names are not those of hosts.
     pub is_one_host: bool,
+    pub front_panels: FrontPanels,
+    /// `None` if no switch was asked, or none has told.
+    pub kind: Option<FabricKind>,
+    pub kind_backoff: Backoff,
 }
 
 impl DiscoveredFabric {
@@ -87,14 +101,22 @@ impl Fabric {
         let is_one_host = found.is_one_host;
         let mut add = |found: DiscoveredNode, last_found, presence| {
             let DiscoveredNode { identity, ports } = found;
-            let (name, host) = naming.name(&identity);
-            let host = host.filter(|_| !is_one_host);
-            let (first_port, port_slots) = (0, 0);
-            let node = Node { identity, name, host, presence, last_found, first_port, port_slots };
+            let Names { node: name, host, rail } = naming.names(&identity);
+            let node = Node {
+                identity,
+                name,
+                host: host.filter(|_| !is_one_host),
+                rail,
+                presence,
+                last_found,
+                first_port: 0,
+                port_slots: 0,
+            };
             entries.push((node, ports));
         };
         let nothing = Fabric::default();
         let (previous, forget_before) = previous.unwrap_or((&nothing, now));
+        previous.mark_lost_planes(&mut found);
         let hidden = previous.keep_hidden(&mut found);
         found.keep_known(previous);
         let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
@@ -126,10 +148,16 @@ impl Fabric {
                 Some(&*previous.node(previous.node_by_guid(guid)?).name)
             });
         }
+        keep_siblings(&mut nodes);
         let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
         for (node, ports) in nodes.into_iter().zip(ports) {
             fabric.push(node, ports);
         }
+        found.front_panels.retain(|guid| fabric.by_guid.contains_key(guid));
+        fabric.front_panels = Arc::new(found.front_panels);
+        fabric.kind = found.kind.or(previous.kind);
+        fabric.kind_backoff = found.kind_backoff;
+        fabric.take_roles_of_panels();
         fabric.local_port = found.local_port.and_then(|port| fabric.find(port));
         for &(a, b) in &found.links {
             if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
@@ -145,7 +173,53 @@ impl Fabric {
                 fabric.join(a, b, false);
             }
         }
+        fabric.routes = Arc::new(if found.is_cut_off {
+            previous.routes.without_routes()
+        } else {
+            SwitchRoutes::find(&fabric, found.plane_roots)
+        });
+        fabric.aggregated_links = Arc::new(plane_search::find(&fabric));
+        fabric.ring_gaps = fnm_rings::gaps(&fabric).into();
         fabric
+    }
+
+    /// What is printed at a port of an XDR switch says most certainly whether it has a cable: `fnm1` has one, although
+    /// it is for management, and the ports between the ASICs have none.
+    fn take_roles_of_panels(&mut self) {
+        let panels = Arc::clone(&self.front_panels);
+        for (key, panel) in panels.iter().filter(|(_, panel)| panel.port_type.is_some()) {
+            let Some(port) = self.find(key) else { continue };
+            let role = &mut self.ports[port].role;
+            match panel.port_type {
+                Some(PanelPortType::Fnm) => *role = Some(PortRole::Fnm),
+                Some(PanelPortType::Fnm1) if *role == Some(PortRole::Fnm) => {
+                    *role = Some(PortRole::Cable);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds to the unreached ports of `found` those of a multi-plane HCA of ours that are not Active, or do not respond:
+    /// where no other plane leads to the switch there, nothing is known of what is behind it.
+    fn mark_lost_planes(&self, found: &mut DiscoveredFabric) {
+        let Some(local) = self.local_port.map(|port| self.port(port).node) else { return };
+        let guid = self.node(local).identity.guid;
+        let is_here = found.local_port.is_some_and(|port| port.guid == guid);
+        let has_planes = found.plane_roots.iter().any(|root| root.plane > 0);
+        if !is_here || !has_planes || self.node(local).is_switch() {
+            return;
+        }
+        let reached: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
+        let is_lost = |port: &PortIndex| {
+            let end = self.port_key(*port);
+            let peer = self.port(*port).connected_peer().map(|peer| self.port_key(peer));
+            let is_root = found.plane_roots.iter().any(|root| root.port == end);
+            !is_root && peer.is_some_and(|peer| !reached.contains(&peer.guid))
+        };
+        let lost: Vec<PortKey> =
+            self.ports_of(local).filter(is_lost).map(|port| self.port_key(port)).collect();
+        found.unreached.extend(lost);
     }
 
     /// Adds to `found` the known links behind its unreached ports, and the ports of found nodes there.

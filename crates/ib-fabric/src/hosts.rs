@@ -1,4 +1,4 @@
-//! The host of a channel adapter, which is a part of the adapter's name.
+//! The host of a channel adapter and its device there, which are parts of the adapter's name.
 //!
 //! rdma-ndd sets the NodeDescription of an HCA to `%h %d` by default (rdma-core, rdma-ndd.8): the host name without
 //! domain, and the device. So a host with eight HCAs is eight nodes, `gpu17 mlx5_0` to `gpu17 mlx5_7`.
@@ -40,16 +40,30 @@ impl Default for HostRegex {
     }
 }
 
+/// Where a channel adapter is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place<'a> {
+    pub host: &'a str,
+    /// What the name has behind the host: `mlx5_3`.
+    pub device: Option<&'a str>,
+}
+
 impl HostRegex {
-    /// The host of a node by its name: the group, or the whole name if the expression does not match. Only channel
-    /// adapters are in hosts.
-    pub(super) fn host(&self, kind: NodeKind, name: &str) -> Option<String> {
+    /// The place of a node by its name: the host is the group, or the whole name if the expression does not match. Only
+    /// channel adapters are in hosts.
+    pub(super) fn place<'a>(&self, kind: NodeKind, name: &'a str) -> Option<Place<'a>> {
         if kind != NodeKind::Ca || name.is_empty() {
             return None;
         }
         let group = self.0.captures(name).and_then(|groups| groups.get(1));
         let host = group.map_or("", |group| group.as_str().trim());
-        Some(if host.is_empty() { name } else { host }.to_owned())
+        if host.is_empty() {
+            return Some(Place { host: name, device: None });
+        }
+        let behind = group.and_then(|group| name.get(group.end()..)).unwrap_or_default();
+        // Sites separate the two with a blank, `-`, `.`, `/` or the like.
+        let device = behind.trim_matches(|char: char| !char.is_alphanumeric());
+        Some(Place { host, device: Some(device).filter(|device| !device.is_empty()) })
     }
 }
 
@@ -57,9 +71,31 @@ impl HostRegex {
 mod tests {
     use super::*;
 
+    fn regex(pattern: Option<&str>) -> HostRegex {
+        pattern.map_or_else(HostRegex::default, |pattern| pattern.parse().unwrap())
+    }
+
     fn host(pattern: Option<&str>, name: &str) -> Option<String> {
-        let regex = pattern.map_or_else(HostRegex::default, |pattern| pattern.parse().unwrap());
-        regex.host(NodeKind::Ca, name)
+        regex(pattern).place(NodeKind::Ca, name).map(|place| place.host.to_owned())
+    }
+
+    #[test]
+    fn device_is_what_follows_the_host() {
+        let of_site = Some("ib-([a-z0-9]+)(?:-rail[0-9]+)?");
+        for (pattern, name, device) in [
+            (None, "gpu17 mlx5_3", Some("mlx5_3")),
+            (None, "gpu17 HCA-2", Some("HCA-2")),
+            (None, "gpu17 ibp204s0f0", Some("ibp204s0f0")),
+            (None, "gpu17", None),
+            (None, "mlx5_0", None),
+            (of_site, "ib-gpu17-rail4", Some("rail4")),
+            (of_site, "ib-gpu17", None),
+            // The host is behind the device.
+            (Some(".* ([a-z0-9]+)"), "mlx5_3 gpu17", None),
+        ] {
+            let place = regex(pattern).place(NodeKind::Ca, name).unwrap();
+            assert_eq!(place.device, device, "{name}");
+        }
     }
 
     #[test]
@@ -91,8 +127,8 @@ mod tests {
     fn only_channel_adapters_have_hosts() {
         let hosts = HostRegex::default();
         for kind in NodeKind::ALL {
-            let host = hosts.host(kind, "gpu17 mlx5_3");
-            assert_eq!(host.is_some(), kind == NodeKind::Ca, "{kind:?}");
+            let place = hosts.place(kind, "gpu17 mlx5_3");
+            assert_eq!(place.is_some(), kind == NodeKind::Ca, "{kind:?}");
         }
     }
 

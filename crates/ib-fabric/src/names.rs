@@ -5,6 +5,7 @@ use ib_mad::ids::Guid;
 
 use super::hosts::HostRegex;
 use super::node_name_map::NodeNameMap;
+use super::rails::RailChoice;
 use super::topology::Node;
 use super::unique_names::{NamedNode, unique_names};
 
@@ -15,6 +16,18 @@ pub struct Naming {
     pub map: NodeNameMap,
     /// Which part of a name is the host's.
     pub hosts: HostRegex,
+    /// Which devices of a host are its rails.
+    pub rails: RailChoice,
+}
+
+/// The names of a node.
+pub(super) struct Names {
+    /// Its own, which others may share.
+    pub node: String,
+    /// That of its host.
+    pub host: Option<String>,
+    /// The rail that it is if its host has another one.
+    pub rail: Option<String>,
 }
 
 impl From<NodeNameMap> for Naming {
@@ -24,11 +37,16 @@ impl From<NodeNameMap> for Naming {
 }
 
 impl Naming {
-    /// The name of a node, which others may share, and that of its host.
-    pub(super) fn name(&self, identity: &NodeIdentity) -> (String, Option<String>) {
+    /// The names of a node.
+    pub(super) fn names(&self, identity: &NodeIdentity) -> Names {
         let name = self.map.get(identity.guid).unwrap_or(&identity.description);
-        let host = self.hosts.host(identity.kind, name);
-        (if name.is_empty() { identity.guid.to_string() } else { name.to_owned() }, host)
+        let place = self.hosts.place(identity.kind, name);
+        let rail = place.and_then(|place| self.rails.rail(place.device?));
+        Names {
+            node: if name.is_empty() { identity.guid.to_string() } else { name.to_owned() },
+            host: place.map(|place| place.host.to_owned()),
+            rail: rail.map(str::to_owned),
+        }
     }
 }
 

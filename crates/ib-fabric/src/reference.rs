@@ -1,6 +1,8 @@
 //! References to nodes, ports and links: what people copy from a table, a page, an alert or another tool, and enter
 //! in a command or a search. Each way in which a name is printed can be entered.
 
+use std::borrow::Cow;
+
 use ib_mad::ids::{Guid, Lid, PortNumber};
 
 use super::topology::LinkId;
@@ -58,8 +60,32 @@ impl Reference {
     }
 
     /// Whether this is the name of a node, also without the digits that tell nodes of one name apart, or its GUID.
+    /// Several blanks in a row are one, as browsers copy them.
     pub fn is_node(&self, name: &str, guid: Guid) -> bool {
         is_node(&self.text, name, guid) || self.guid == Some(guid)
+    }
+
+    /// What is behind the name or GUID of a node: it may name a port at the front panel, as in `leaf-1 1/19/1`,
+    /// `leaf-1[sw10p2]` and `leaf-1 port IB1/19/1`.
+    pub fn front_panel_of(&self, name: &str, guid: Guid) -> Option<&str> {
+        const SEPARATORS: [char; 4] = [' ', '[', ':', '/'];
+        let first = self.text.split(SEPARATORS).next().unwrap_or_default();
+        // Short ones without the prefix are names, even if all their letters are hex digits.
+        let looks_like_guid = first.starts_with("0x") || first.len() == 16;
+        let is_guid = looks_like_guid && self::guid(first) == Some(guid);
+        let mut names = [name, shared_name(name, guid)].into_iter().chain(is_guid.then_some(first));
+        names.find_map(|node| {
+            let (before, rest) = self.text.split_at_checked(node.len())?;
+            let is_it = before.eq_ignore_ascii_case(node) && rest.starts_with(SEPARATORS);
+            let rest = if is_it { rest.trim() } else { return None };
+            let rest = match rest.strip_prefix('[') {
+                Some(rest) => rest.strip_suffix(']')?,
+                None => rest.strip_prefix([':', '/']).unwrap_or(rest),
+            };
+            let is_port = rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("port "));
+            let panel = if is_port { &rest[5..] } else { rest }.trim();
+            (!panel.is_empty()).then_some(panel)
+        })
     }
 
     /// Whether this is a port.
@@ -85,11 +111,22 @@ impl PortReference {
     }
 }
 
+/// Each run of blanks in a name as one blank, as a browser shows it and copies it.
+pub fn join_blanks(name: &str) -> Cow<'_, str> {
+    if !name.contains("  ") {
+        return Cow::Borrowed(name);
+    }
+    let words = name.split(' ').filter(|word| !word.is_empty());
+    Cow::Owned(words.collect::<Vec<_>>().join(" "))
+}
+
 /// Whether a text is a node's name, in any case.
 fn is_node(text: &str, name: &str, guid: Guid) -> bool {
+    let text = join_blanks(text);
     let is_same = |name: &str| {
+        let name = join_blanks(name);
         // The usual case does not allocate.
-        text.eq_ignore_ascii_case(name)
+        text.eq_ignore_ascii_case(&name)
             || !text.is_ascii() && text.to_lowercase() == name.to_lowercase()
     };
     is_same(name) || is_same(shared_name(name, guid))
@@ -109,8 +146,11 @@ fn lid(text: &str) -> Option<Lid> {
     lid.ok().map(Lid).filter(|lid| lid.is_unicast())
 }
 
-/// A port: `NODE[5]`, `NODE port 5`, `NODE:5`, `NODE/5`, and `NODE/P5` of ibdiagnet.
+/// A port: `NODE[5]`, `NODE port 5`, `NODE:5`, `NODE/5`, and `NODE/P5` of ibdiagnet. After the number may be what is
+/// printed at the front panel: `NODE port 37 (1/19/1)`.
 fn port(text: &str) -> Option<PortReference> {
+    let with_panel = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
+    let text = with_panel.filter(|(_, panel)| !panel.contains(' ')).map_or(text, |(port, _)| port);
     let lower = text.to_ascii_lowercase();
     let (node, number) = if let Some(rest) = text.strip_suffix(']') {
         rest.rsplit_once('[')?
@@ -186,6 +226,11 @@ mod tests {
         }
         assert!(Reference::new("Q2 port 3").is_port("Q2#a1b2c3", PortKey::new(guid, 3)));
         assert!(Reference::new("ÜBER").is_node("über", guid));
+        for text in ["rack 3 leaf", "Rack  3   leaf"] {
+            assert!(Reference::new(text).is_node("rack 3   leaf", guid), "{text}");
+            let port = Reference::new(&format!("{text} port 5"));
+            assert!(port.is_port("rack 3   leaf", PortKey::new(guid, 5)), "{text}");
+        }
     }
 
     #[test]
@@ -217,6 +262,44 @@ mod tests {
         ] {
             assert_eq!(Reference::new(text).lid, lid.map(Lid), "{text}");
         }
+    }
+
+    #[test]
+    fn label_with_the_front_panel_is_that_port() {
+        for text in ["leaf-0-1 port 10 (1/5/2)", "leaf-0-1 port 10 (1/5/2) – host-7 mlx5_0 port 1"]
+        {
+            let reference = Reference::new(text);
+            assert!(reference.is_link([LEAF.0, HOST.0], [LEAF.1, HOST.1]), "{text}: {reference:?}");
+        }
+        assert_eq!(Reference::new("leaf port 1 (to do)").ports, []);
+        assert_eq!(Reference::new("leaf (1/5/2)").ports, []);
+    }
+
+    #[test]
+    fn front_panel_is_behind_the_node() {
+        for text in [
+            "leaf-0-1 1/5/2",
+            "LEAF-0-1/1/5/2",
+            "leaf-0-1:1/5/2",
+            "leaf-0-1[1/5/2]",
+            "leaf-0-1 port 1/5/2",
+            "0x0002c90300000001 1/5/2",
+            "0x2c90300000001:1/5/2",
+            "0002c90300000001/1/5/2",
+        ] {
+            let panel = Reference::new(text);
+            let panel = panel.front_panel_of(LEAF.0, LEAF.1.guid);
+            assert_eq!(panel, Some("1/5/2"), "{text}");
+        }
+        let guid = Guid(0xa1_b2c3);
+        assert_eq!(Reference::new("q2 sw1p2").front_panel_of("Q2#a1b2c3", guid), Some("sw1p2"));
+        for text in
+            ["leaf-0-1", "leaf-0-1 ", "leaf-0-11/5/2", "leaf-0-1[1/5/2", "leaf-0-1:", "l", ""]
+        {
+            let reference = Reference::new(text);
+            assert_eq!(reference.front_panel_of(LEAF.0, LEAF.1.guid), None, "{text}");
+        }
+        assert_eq!(Reference::new("söh").front_panel_of("sö", guid), None);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The state of a fabric after one sweep: immutable, with everything that its consumers need.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::hardware::Hardware;
-use super::topology::Fabric;
+use super::topology::{Fabric, Link};
 use crate::{NodeIndex, NodeMap, PortIndex, PortMap};
 use ib_mad::counter::Counter;
 use ib_mad::fec::Fec;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::port_state::PortStatus;
+use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::{Raw, Reading, Totals};
 use ib_mad::smp::SmState;
 
@@ -128,6 +130,77 @@ impl<V> Snapshot<V> {
             PortRead::Unknown => None,
             PortRead::Ok(status) => Some(status),
         }
+    }
+
+    /// The states of both ends of a link, the lower end first. A sweep queries one end: once its width or speed is no
+    /// longer what the discovery found, what that found of the other end is outdated, too.
+    pub fn end_statuses(&self, link: Link) -> [Option<&PortStatus>; 2] {
+        let Link { low, high } = link;
+        let is_outdated = |end: PortIndex, other: PortIndex| {
+            let PortRead::Ok(now) = &self.statuses[other] else { return false };
+            let rate = |status: &PortStatus| (status.width, status.speed);
+            let has_changed = self.fabric.port(other).status.as_ref().map(rate) != Some(rate(now));
+            has_changed && !matches!(self.statuses[end], PortRead::Ok(_))
+        };
+        [(low, high), (high, low)]
+            .map(|(end, other)| self.status(end).filter(|_| !is_outdated(end, other)))
+    }
+
+    /// The state of the end that says what width and speed a link has: of two that contradict each other the slower
+    /// one.
+    pub fn slower_end(&self, link: Link) -> Option<&PortStatus> {
+        let ends = self.end_statuses(link).into_iter().flatten();
+        ends.min_by_key(|status| (status.rate().unwrap_or(u64::MAX), status.width))
+    }
+}
+
+/// The rate of a whole link: of all planes that are up, if it has several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WholeRate {
+    /// The lanes of all planes.
+    pub lanes: Option<u32>,
+    /// The speed per lane, of the slowest plane.
+    pub speed: Option<Speed>,
+    /// The bytes per second of all planes.
+    pub bytes: Option<u64>,
+    /// The width, if it is not that of several planes.
+    width: Option<Width>,
+}
+
+impl WholeRate {
+    fn of(status: &PortStatus) -> Self {
+        let lanes = status.width.map(|width| width.lanes().into());
+        WholeRate { lanes, speed: status.speed, bytes: status.rate(), width: status.width }
+    }
+
+    fn and(self, other: WholeRate) -> Self {
+        let sum = |a: Option<u32>, b: Option<u32>| Some(a?.saturating_add(b?));
+        WholeRate {
+            lanes: sum(self.lanes, other.lanes),
+            speed: self.speed.min(other.speed),
+            bytes: self.bytes.zip(other.bytes).map(|(a, b)| a.saturating_add(b)),
+            width: None,
+        }
+    }
+
+    /// The width as a label: `4x`.
+    pub fn width_label(&self) -> Option<Cow<'static, str>> {
+        match (self.width, self.lanes) {
+            (Some(width), _) => Some(width.label().into()),
+            (None, lanes) => lanes.map(|lanes| format!("{lanes}x").into()),
+        }
+    }
+}
+
+impl<V> Snapshot<V> {
+    /// The rate of a link. Of a link of several planes, the planes that are up count.
+    pub fn link_rate(&self, link: Link) -> WholeRate {
+        let Some(whole) = self.fabric.aggregated_link(link.low) else {
+            return self.slower_end(link).map(WholeRate::of).unwrap_or_default();
+        };
+        let planes = whole.planes.iter().filter_map(|plane| self.slower_end(plane.link));
+        let up = planes.filter(|status| status.link_up()).map(WholeRate::of);
+        up.reduce(WholeRate::and).unwrap_or_default()
     }
 }
 

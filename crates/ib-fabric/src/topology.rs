@@ -3,14 +3,22 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use ib_mad::ids::port_label;
+use ib_mad::ids::port_label_with;
 use ib_mad::ids::{Guid, Lid, PortNumber};
 use ib_mad::moment::Moment;
 use ib_mad::port_state::PortStatus;
-use ib_mad::{NodeIdentity, NodeKind, PortKey, PortRole};
+use ib_mad::{FrontPanel, NodeIdentity, NodeKind, PortKey, PortRole};
 use thiserror::Error;
 
+use super::aggregated_links::{AggregatedLink, AggregatedLinks, AggregatedPort, system_of};
+use super::backoff::Backoff;
+use super::fabric_kind::FabricKind;
+use super::front_panels::FrontPanels;
+pub use super::link::Link;
+use super::ring_gap::RingGap;
+use super::routes::SwitchRoutes;
 use super::unique_names::shared_name;
 use crate::{NodeIndex, NodeMap, PortIndex, PortMap};
 
@@ -25,6 +33,8 @@ pub struct Node {
     /// The host that it is in: the whole name or a part of it, without appended digits (see [`super::hosts`]).
     /// `None` of all but channel adapters.
     pub host: Option<String>,
+    /// The rail of its host that it is; `None` unless the host has several (see [`super::rails`]).
+    pub rail: Option<String>,
     /// Result of the latest discovery.
     pub presence: Presence,
     /// Time of the last discovery that found it.
@@ -108,22 +118,6 @@ impl Port {
     }
 }
 
-/// A link by its two ports. The index of a port changes with a discovery; [`LinkId`] does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Link {
-    /// The port with the lower [`PortKey`]; of a loopback plug, the same as the other.
-    pub low: PortIndex,
-    /// The port with the higher one.
-    pub high: PortIndex,
-}
-
-impl Link {
-    /// Both ports, the lower first.
-    pub fn ports(self) -> [PortIndex; 2] {
-        [self.low, self.high]
-    }
-}
-
 /// A node that a discovery left out, because another node has the same GUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DuplicateGuid {
@@ -154,6 +148,18 @@ pub struct Fabric {
     pub local_port: Option<PortIndex>,
     /// Nodes that were left out, because another node has their GUID.
     pub duplicates: Vec<DuplicateGuid>,
+    /// The front-panel names of the ports that report one.
+    pub front_panels: Arc<FrontPanels>,
+    /// Directed routes to its switches, if it has planes.
+    pub routes: Arc<SwitchRoutes>,
+    /// `None` until a switch has told.
+    pub kind: Option<FabricKind>,
+    /// When switches are asked for it again, if none told.
+    pub(super) kind_backoff: Backoff,
+    /// The links of several planes.
+    pub aggregated_links: Arc<AggregatedLinks>,
+    /// Where the rings between the nodes of multi-plane switches lack a link.
+    pub ring_gaps: Arc<[RingGap]>,
     pub(super) by_guid: HashMap<Guid, NodeIndex>,
 }
 
@@ -222,18 +228,56 @@ impl Fabric {
         PortKey::new(self.node_of(port).identity.guid, self.port(port).number)
     }
 
-    /// A port by its node's name and its number.
-    pub fn port_label(&self, port: PortIndex) -> String {
-        port_label(&self.node_of(port).name, self.port(port).number)
+    /// Where a port is at the front panel of its device, if the device reports it.
+    pub fn front_panel(&self, port: PortIndex) -> Option<&FrontPanel> {
+        self.front_panels.get(self.port_key(port))
     }
 
-    /// The links, connected or remembered, each once.
+    /// A port by its node's name and its number: `leaf-1 port 37`; of a switch also by what is printed beside it:
+    /// `leaf-1 port 37 (1/19/1)`.
+    pub fn port_label(&self, port: PortIndex) -> String {
+        let node = self.node_of(port);
+        let panel = self.front_panel(port).filter(|_| node.is_switch()).and_then(FrontPanel::label);
+        port_label_with(&node.name, self.port(port).number, panel.as_deref())
+    }
+
+    /// The links of the subnet, connected or remembered, each once: of a link of several planes, each plane.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         // Ports are ordered by (GUID, number): the lower index is the lower end. A loopback plug counts, too.
         self.port_indexes().filter_map(|port| {
             let peer = self.port(port).peer?.port;
             (port <= peer).then_some(Link { low: port, high: peer })
         })
+    }
+
+    /// The links that are judged and shown: of a link of several planes only the lowest plane, in whose place it
+    /// stands.
+    pub fn whole_links(&self) -> impl Iterator<Item = Link> + '_ {
+        self.links().filter(|link| self.whole_link(*link) == *link)
+    }
+
+    /// The link that is judged and shown for a link of the subnet: itself, or that in whose place the whole one stands.
+    pub fn whole_link(&self, link: Link) -> Link {
+        self.aggregated_link(link.low).map_or(link, AggregatedLink::lead)
+    }
+
+    /// The port of several planes that a port is one of, and which.
+    pub fn plane_of(&self, port: PortIndex) -> Option<(AggregatedPort, u8)> {
+        if self.aggregated_links.is_empty() {
+            return None;
+        }
+        if let Some(panel) = self.front_panel(port) {
+            let system = system_of(&self.node_of(port).identity);
+            return Some((AggregatedPort { system, number: panel.aggregated_port? }, panel.plane?));
+        }
+        let link = self.aggregated_links.of(port)?;
+        let plane = link.planes.iter().find(|plane| plane.ports.contains(&port))?;
+        Some((link.ends[usize::from(plane.ports[1] == port)], plane.plane))
+    }
+
+    /// The link of several planes that a port belongs to.
+    pub fn aggregated_link(&self, port: PortIndex) -> Option<&AggregatedLink> {
+        self.aggregated_links.of(port)
     }
 
     /// The port with the LID, GUID and M_Key for queries about a port: itself of a CA, port 0 of a switch.
@@ -248,6 +292,37 @@ impl Fabric {
         status.map(|status| status.lid).filter(|lid| lid.is_unicast())
     }
 
+    /// Whether the nodes that are in a later fabric, too, have the same LIDs there, if they have any.
+    pub fn has_same_lids(&self, later: &Fabric) -> bool {
+        let is_same = |port: PortIndex| {
+            let Some(now) = later.find(self.port_key(port)) else { return true };
+            // A host that has just come up has none yet.
+            let lids = self.lid_of(port).zip(later.lid_of(now));
+            !self.node_of(port).present()
+                || !later.node_of(now).present()
+                || lids.is_none_or(|(before, after)| before == after)
+        };
+        self.port_indexes().all(is_same)
+    }
+
+    /// Forgets the LIDs of nodes that the discovery did not reach: they may be other nodes' now.
+    pub fn forget_unreached_lids(&mut self) {
+        let nodes = &self.nodes;
+        let is_unreached = |port: &&mut Port| nodes[port.node].presence != Presence::Found;
+        for port in self.ports.iter_mut().filter(is_unreached) {
+            if let Some(status) = &mut port.status {
+                status.lid = Lid(0);
+            }
+        }
+    }
+
+    /// The largest LMC of a port; subnet managers give the same to all, or 0.
+    pub fn largest_lmc(&self) -> u8 {
+        let own = |port: &PortIndex| self.management_port(*port) == *port;
+        let statuses = self.port_indexes().filter(own).filter_map(|port| self.port(port).status);
+        statuses.map(|status| status.lmc).max().unwrap_or(0)
+    }
+
     /// Whether a port is monitored: all but port 0 of a switch, unless that is an enhanced port 0.
     pub fn is_monitored(&self, port: PortIndex) -> bool {
         let node = self.node_of(port);
@@ -259,8 +334,19 @@ impl Fabric {
         link.ports().into_iter().any(|port| self.port(port).role.is_some_and(PortRole::is_internal))
     }
 
-    /// The stable id of a port's link.
+    /// Whether a link is a part of the ring between the nodes of a multi-plane switch.
+    pub fn is_ring(&self, link: Link) -> bool {
+        link.ports().into_iter().any(|port| self.port(port).role == Some(PortRole::Fnm))
+    }
+
+    /// The stable id of a port's link. All planes of a link have that of the lowest.
     pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
+        let lead = self.aggregated_link(port).map_or(port, |link| link.lead().low);
+        self.plane_link_id(lead)
+    }
+
+    /// The stable id of the link of the subnet at a port.
+    pub fn plane_link_id(&self, port: PortIndex) -> Option<LinkId> {
         let peer = self.port(port).peer?.port;
         Some(LinkId::between(self.port_key(port), self.port_key(peer)))
     }

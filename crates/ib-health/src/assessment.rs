@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ib_fabric::topology::Link;
+use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, PortMap};
+use ib_mad::rate::LinkRate;
 use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
@@ -22,7 +23,7 @@ use super::verdict::{Reasons, Repair, Verdict};
 pub struct Assessment {
     /// Of each port.
     pub ports: PortMap<PortAssessment>,
-    /// In the order of [`Fabric::links`](ib_fabric::Fabric::links).
+    /// In the order of [`Fabric::whole_links`](ib_fabric::Fabric::whole_links).
     pub links: Vec<LinkAssessment>,
     /// Where the fabric is congested, the largest region first.
     pub regions: Vec<Region>,
@@ -30,6 +31,19 @@ pub struct Assessment {
     pub nodes_down: BTreeMap<NodeIndex, Moment>,
     /// The nodes in maintenance: those that the site names, with their hosts, and those all of whose links are.
     pub in_maintenance: BTreeSet<NodeIndex>,
+    /// The links whose rate cannot be judged.
+    pub unjudged_rates: UnjudgedRates,
+}
+
+/// How many links have a rate that cannot be judged, as in dumps that do not contain enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnjudgedRates {
+    /// All links that are up and not internal.
+    pub links: usize,
+    /// Those without a known width and speed.
+    pub without_rate: usize,
+    /// Those whose ends do not report what they support, and that have fewer than four peers to compare with.
+    pub without_peers: usize,
 }
 
 /// The assessment of a port.
@@ -71,10 +85,10 @@ pub struct Flow {
     pub used: f32,
 }
 
-/// The assessment of a link.
+/// The assessment of a link. That of a link of several planes combines those of its planes.
 #[derive(Clone, Debug)]
 pub struct LinkAssessment {
-    /// Its ends.
+    /// Its ends; of several planes, those of the lowest one.
     pub link: Link,
     /// The verdict.
     pub verdict: Verdict,
@@ -98,4 +112,32 @@ pub struct LinkAssessment {
     pub replaced: Option<Moment>,
     /// Its days with flaps, if there were so many that it is degraded.
     pub repeated_flaps: Option<RepeatedFlaps>,
+    /// Its planes, by number, if it has several.
+    pub planes: Box<[PlaneAssessment]>,
+}
+
+/// The assessment of a plane of a link.
+#[derive(Clone, Debug)]
+pub struct PlaneAssessment {
+    /// Its number.
+    pub plane: u8,
+    /// The id of its own link.
+    pub id: LinkId,
+    /// Its assessment, as if it were a link by itself.
+    pub link: LinkAssessment,
+    /// Its width and speed, if it is up and does not train any more.
+    pub rate: Option<LinkRate>,
+}
+
+impl LinkAssessment {
+    /// The links of the subnet that it is of: its planes, or itself.
+    pub fn plane_links(&self) -> impl Iterator<Item = &LinkAssessment> {
+        let own = self.planes.is_empty().then_some(self);
+        own.into_iter().chain(self.planes.iter().map(|plane| &plane.link))
+    }
+
+    /// The ports of all its planes.
+    pub fn ports(&self) -> impl Iterator<Item = PortIndex> + '_ {
+        self.plane_links().flat_map(|plane| plane.link.ports())
+    }
 }

@@ -4,32 +4,38 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ib_fabric::aggregated_links::{AggregatedLink, AggregatedPort};
+use ib_fabric::fabric_kind::FabricKind;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{Fabric, NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::PortEvent;
-use ib_mad::port_state::PhysicalState;
+use ib_mad::port_state::{PhysicalState, PortStatus};
 use ib_mad::reading::Raw;
-use ib_mad::{Counter, Guid, Moment};
+use ib_mad::{Counter, Guid, Moment, PortKey};
 
-use super::assessment::{Assessment, Flow, LinkAssessment, PortAssessment};
+use super::aggregated_link::{self, AggregatedLinkTracker, Gathered};
+use super::assessment::{
+    Assessment, Flow, LinkAssessment, PlaneAssessment, PortAssessment, UnjudgedRates,
+};
 use super::bit_errors::BitErrors;
 use super::congestion::{self, Congestion};
 use super::impossible_values;
 use super::incoming::Incoming;
-use super::judge::{EndInput, LinkInput};
+use super::judge::{EndInput, LinkInput, Ring};
 use super::limits::LimitTable;
 use super::link_history::LinkSample;
 use super::link_tracker::LinkTracker;
-use super::peers::Peers;
+use super::peers::{Peers, best_rate};
 use super::port::{PortTracker, TRAINING};
 use super::recorded::{self, Compared, RecordedErrors, RecordedFlaps};
 use super::replica::ReplicaTotals;
 use super::settings::{DrainedHosts, MaintenanceWindow};
 use super::totals::{PortTotals, TotalsSeed};
 use super::upstream::{KnownOrigins, UpstreamSearch};
+use super::verdict::Reason;
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
 #[derive(Debug, Default)]
@@ -48,12 +54,18 @@ pub struct LinkEvaluator {
     /// The latest totals of a replica, which are taken over where they are higher.
     pub replica: ReplicaTotals,
     limits: LimitTable,
+    /// What it gets was recorded once, not swept again and again: a link that is up has been so for long.
+    is_recorded: bool,
     fabric: Arc<Fabric>,
     pub(super) ports: PortMap<PortTracker>,
     /// In the order of the fabric's links.
     pub(super) links: Vec<(Link, LinkTracker)>,
     /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
+    /// What is remembered of links of several planes, by [`AggregatedLink::key`].
+    aggregated_links: HashMap<[AggregatedPort; 2], AggregatedLinkTracker>,
+    /// Since when ports of rings have no link that had one before.
+    ring_gaps: HashMap<PortKey, Moment>,
     congestion: Congestion,
     /// When the latest sweep began.
     last_began: Moment,
@@ -70,6 +82,12 @@ impl LinkEvaluator {
     /// One that has not seen anything yet.
     pub fn new(limits: LimitTable) -> Self {
         LinkEvaluator { limits, ..LinkEvaluator::default() }
+    }
+
+    /// An evaluator for dumps of other tools. They are not collected while links train, so the rates of the first dump
+    /// count.
+    pub fn of_dumps(limits: LimitTable) -> Self {
+        LinkEvaluator { is_recorded: true, ..LinkEvaluator::new(limits) }
     }
 
     /// Sets the hosts that are drained, which are in maintenance.
@@ -126,9 +144,25 @@ impl LinkEvaluator {
     pub fn handle_event(&mut self, event: &PortEvent) -> bool {
         let Some((end, up)) = event.port_key().zip(event.link_up()) else { return false };
         let Some(port) = self.fabric.find(end) else { return false };
-        let is_its = |(link, _): &(Link, LinkTracker)| link.low == port || link.high == port;
-        let Some(index) = self.links.iter().position(is_its) else { return false };
-        let has_changed = self.links[index].1.history.handle_event(up, event.at.moment);
+        // The device of a multi-plane adapter reports what is true of all planes together: it is down when all of them
+        // are, and up when one of them is.
+        if let Some(whole) = self.fabric.aggregated_link(port) {
+            let planes: Vec<Link> = whole.planes.iter().map(|plane| plane.link).collect();
+            let mut has_changed = false;
+            // Which of them is up, the next sweep shows.
+            for link in planes.into_iter().filter(|_| !up) {
+                has_changed |= self.handle_link_event(up, event.at.moment, |it| *it == link);
+            }
+            return has_changed;
+        }
+        self.handle_link_event(up, event.at.moment, |link| link.low == port || link.high == port)
+    }
+
+    fn handle_link_event(&mut self, up: bool, at: Moment, is_its: impl Fn(&Link) -> bool) -> bool {
+        let Some(index) = self.links.iter().position(|(link, _)| is_its(link)) else {
+            return false;
+        };
+        let has_changed = self.links[index].1.history.handle_event(up, at);
         if has_changed && !self.changed.contains(&index) {
             self.changed.push(index);
         }
@@ -145,15 +179,31 @@ impl LinkEvaluator {
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
             return;
         }
-        let maintenance = self.in_maintenance(&snapshot.anchor, at).ports;
+        let maintenance = self.in_maintenance(&snapshot.anchor, at).of_links(&self.fabric);
         let mut links = std::mem::take(&mut self.links);
         for index in changed {
             let Some((link, tracker)) = links.get_mut(index) else { continue };
             let input = self.input(snapshot, assessment, *link, &maintenance);
             let input = LinkInput { at, trained: false, ..input };
             let found = tracker.assess(*link, &input, tracker.history.up().0);
-            if let Some(assessed) = assessment.links.get_mut(index) {
+            let whole = self.fabric.whole_link(*link);
+            let place = aggregated_link::place_of(&assessment.links, whole);
+            let Some(assessed) = place.and_then(|place| assessment.links.get_mut(place)) else {
+                continue;
+            };
+            if assessed.planes.is_empty() {
                 *assessed = LinkAssessment { upstream: assessed.upstream, ..found };
+                continue;
+            }
+            let mut planes = std::mem::take(&mut assessed.planes).into_vec();
+            if let Some(plane) = planes.iter_mut().find(|plane| plane.link.link == *link) {
+                plane.rate = None;
+                plane.link = LinkAssessment { upstream: plane.link.upstream, ..found };
+            }
+            if let Some(known) = self.fabric.aggregated_link(link.low) {
+                let tracker = self.aggregated_links.entry(known.key());
+                let tracker = tracker.or_insert_with(|| AggregatedLinkTracker::new(&planes, at));
+                *assessed = tracker.assess(known, planes, at);
             }
         }
         self.links = links;
@@ -162,6 +212,10 @@ impl LinkEvaluator {
     /// Moves what is kept to the indexes that ports and links have in another fabric.
     fn move_to_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment, anchor: &Anchor) {
         // Most discoveries find what was there before: then a kilobyte per port stays where it is.
+        let known: HashSet<_> =
+            fabric.aggregated_links.as_slice().iter().map(AggregatedLink::key).collect();
+        self.aggregated_links.retain(|key, _| known.contains(key));
+        self.update_ring_gaps(fabric, at);
         let same = fabric.has_same_layout(&self.fabric);
         if same && fabric.links().eq(self.links.iter().map(|(link, _)| *link)) {
             self.fabric = Arc::clone(fabric);
@@ -184,12 +238,12 @@ impl LinkEvaluator {
             }
         }
         let mut known: HashMap<LinkId, LinkTracker> = (std::mem::take(&mut self.links).into_iter())
-            .filter_map(|(link, tracker)| Some((self.fabric.link_id(link.low)?, tracker)))
+            .filter_map(|(link, tracker)| Some((self.fabric.plane_link_id(link.low)?, tracker)))
             .collect();
         let first = self.fabric.ports.is_empty();
         let mut links = Vec::with_capacity(fabric.links().count());
         links.extend(fabric.links().filter_map(|link| {
-            let id = fabric.link_id(link.low)?;
+            let id = fabric.plane_link_id(link.low)?;
             let tracker = known.remove(&id).unwrap_or_else(|| {
                 // Another cable, or the other of two nodes with one GUID: its errors are new.
                 for port in link.ports() {
@@ -319,16 +373,44 @@ impl LinkEvaluator {
         down
     }
 
+    /// Keeps since when links of rings are missing that were there: some switches may have a chain by design.
+    fn update_ring_gaps(&mut self, fabric: &Fabric, at: Moment) {
+        let known = std::mem::take(&mut self.ring_gaps);
+        let had_link = |key: PortKey| {
+            self.fabric.find(key).is_some_and(|port| self.fabric.port(port).peer.is_some())
+        };
+        let keys = fabric.ring_gaps.iter().flat_map(|gap| &gap.ports);
+        let gaps = keys.map(|port| fabric.port_key(*port)).filter_map(|key| {
+            let since = known.get(&key).copied().or_else(|| had_link(key).then_some(at));
+            Some((key, since?))
+        });
+        self.ring_gaps = gaps.collect();
+    }
+
+    /// Since when a link of the ring of a link is missing, if it is reported at that one.
+    fn ring_gap_since(&self, fabric: &Fabric, link: Link) -> Option<Moment> {
+        let gap = fabric.ring_gaps.iter().find(|gap| gap.link == link)?;
+        let since = gap.ports.iter().map(|port| self.ring_gaps.get(&fabric.port_key(*port)));
+        since.flatten().min().copied()
+    }
+
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {
-        let maintenance = self.in_maintenance(&snapshot.anchor, snapshot.ended);
+        let in_maintenance = self.in_maintenance(&snapshot.anchor, snapshot.ended);
         let fabric = &snapshot.fabric;
+        let maintenance = in_maintenance.of_links(fabric);
+        let mut gathered = Gathered::new(fabric.aggregated_links.as_slice().len());
         let mut origins = KnownOrigins::default();
         let mut links = std::mem::take(&mut self.links);
         let peers = Peers::count(snapshot, links.iter().map(|(link, _)| *link));
         assessment.links = Vec::with_capacity(links.len());
+        assessment.unjudged_rates = UnjudgedRates {
+            links: peers.compared(),
+            without_rate: peers.without_rate,
+            without_peers: 0,
+        };
         for (nth, (link, tracker)) in links.iter_mut().enumerate() {
             let ends = link.ports();
-            let sample = self.sample(snapshot, *link, &maintenance.ports);
+            let sample = self.sample(snapshot, *link, &maintenance);
             if tracker.history.update(&sample) {
                 tracker.on_trained();
                 for port in ends {
@@ -343,8 +425,8 @@ impl LinkEvaluator {
             });
             tracker.update_modules(modules, snapshot.ended);
             let input = LinkInput {
-                expected: peers.expected_rate(snapshot, nth, *link),
-                ..self.input(snapshot, assessment, *link, &maintenance.ports)
+                expected: peers.expected_rate(snapshot, nth, *link, self.is_recorded),
+                ..self.input(snapshot, assessment, *link, &maintenance)
             };
             let up = match sample.up {
                 Some(_) => tracker.history.up().0,
@@ -352,14 +434,39 @@ impl LinkEvaluator {
                 None => tracker.history.has_returned().then_some(true),
             };
             let marked = ends.into_iter().find(|port| self.ports[*port].has_marked());
+            let is_unjudged = input.expected.is_none() && peers.is_alone(nth);
+            assessment.unjudged_rates.without_peers += usize::from(is_unjudged);
             let mut search = UpstreamSearch { fabric, ports: &self.ports, known: &mut origins };
-            assessment.links.push(LinkAssessment {
+            let found = LinkAssessment {
                 upstream: marked.and_then(|port| search.origin(port)),
                 ..tracker.assess(*link, &input, up)
-            });
+            };
+            let Some(whole) = fabric.aggregated_links.place_of(link.low) else {
+                assessment.links.push(found);
+                continue;
+            };
+            let known = fabric.aggregated_link(link.low);
+            let plane = known.and_then(|it| it.planes.iter().find(|plane| plane.link == *link));
+            let plane = PlaneAssessment {
+                plane: plane.map_or(0, |plane| plane.plane),
+                id: LinkId::between(fabric.port_key(link.low), fabric.port_key(link.high)),
+                rate: input.rate.filter(|_| tracker.is_settled(&input)),
+                link: found.clone(),
+            };
+            // Holds the place of the whole until all planes are known.
+            let is_lead = known.is_some_and(|known| known.lead() == *link);
+            gathered.add(whole, plane, is_lead.then_some(assessment.links.len()));
+            assessment.links.extend(is_lead.then_some(found));
         }
         self.links = links;
-        assessment.in_maintenance = maintenance.all_nodes(fabric);
+        for (whole, place, planes) in gathered.into_links() {
+            let Some(link) = fabric.aggregated_links.as_slice().get(whole) else { continue };
+            let tracker = self.aggregated_links.entry(link.key());
+            let tracker =
+                tracker.or_insert_with(|| AggregatedLinkTracker::new(&planes, snapshot.ended));
+            assessment.links[place] = tracker.assess(link, planes, snapshot.ended);
+        }
+        assessment.in_maintenance = in_maintenance.all_nodes(fabric);
     }
 
     fn sample(
@@ -404,6 +511,13 @@ impl LinkEvaluator {
         let ends = link.ports();
         let statuses = ends.map(|port| snapshot.status(port));
         let both = statuses[0].zip(statuses[1]);
+        let rate_of = |status: &PortStatus| status.width.zip(status.speed);
+        let slower = snapshot.slower_end(link);
+        let rate = slower.and_then(rate_of);
+        // FDR10 is QDR where an end does not report it: the nominal rates are the same.
+        let same = |other: &PortStatus| (other.width, other.rate());
+        let mut others = snapshot.end_statuses(link).into_iter().flatten();
+        let other = others.find(|other| slower.map(same) != Some(same(other)));
         let end = |nth: usize| {
             let port = ends[nth];
             EndInput {
@@ -415,21 +529,22 @@ impl LinkEvaluator {
                 uncounted: fabric.node_of(port).identity.kind == NodeKind::AggregationNode,
             }
         };
+        let not_judged = not_judged(fabric, link);
+        let is_ring = not_judged == Some(Reason::Internal) && fabric.is_ring(link);
         LinkInput {
             ends: [end(0), end(1)],
             at: snapshot.ended,
-            rate: (statuses.iter().flatten().find_map(|status| status.width))
-                .zip(statuses.iter().flatten().find_map(|status| status.speed)),
-            best: both.and_then(|(a, b)| {
-                let (width, speed) = a.best_enabled_with(b);
-                width.zip(speed)
-            }),
+            rate,
+            other_rate: other.and_then(rate_of).filter(|_| rate.is_some()),
+            best: both.zip(rate).and_then(|((a, b), rate)| best_rate(a, b, rate)),
             allowed: both.map(|(a, b)| [a.allowed(), b.allowed()]),
             expected: None,
+            training: if self.is_recorded { Duration::ZERO } else { TRAINING },
             trained: statuses.iter().any(Option::is_some)
                 && statuses.iter().flatten().all(|status| status.link_up()),
             maintenance: ends.iter().any(|port| maintenance.contains(port)),
-            internal: fabric.is_internal(link),
+            not_judged,
+            ring: is_ring.then(|| Ring { gap_since: self.ring_gap_since(fabric, link) }),
             flap_days: self.limits.flap_days,
         }
     }
@@ -451,6 +566,14 @@ impl LinkEvaluator {
     }
 }
 
+/// Why a link is not judged, if it is not.
+fn not_judged(fabric: &Fabric, link: Link) -> Option<Reason> {
+    match fabric.kind {
+        Some(FabricKind::NvLink) => Some(Reason::NvLink),
+        _ => fabric.is_internal(link).then_some(Reason::Internal),
+    }
+}
+
 /// What a site says to be in maintenance.
 #[derive(Default)]
 struct InMaintenance {
@@ -459,6 +582,19 @@ struct InMaintenance {
 }
 
 impl InMaintenance {
+    /// The ports whose links are in maintenance: of a link of several planes, those of all planes.
+    fn of_links(&self, fabric: &Fabric) -> HashSet<PortIndex> {
+        let mut ports = self.ports.clone();
+        if !ports.is_empty() {
+            for link in fabric.aggregated_links.as_slice() {
+                if link.ports().any(|port| self.ports.contains(&port)) {
+                    ports.extend(link.ports());
+                }
+            }
+        }
+        ports
+    }
+
     /// The nodes, with those all of whose links are in maintenance: such as the hosts of a switch.
     fn all_nodes(self, fabric: &Fabric) -> BTreeSet<NodeIndex> {
         let InMaintenance { mut nodes, ports } = self;

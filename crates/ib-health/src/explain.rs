@@ -1,12 +1,15 @@
 //! The evidence for a verdict: a sentence with numbers for each reason.
 
+mod planes;
+
 use std::time::Duration;
 
 use display_text::{grouped, plural};
 use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::node::PortRole;
-use ib_mad::port_state::{PhysicalState, PortState};
+use ib_mad::port_state::{PhysicalState, PortState, PortStatus};
+use ib_mad::rate::LinkRate;
 use ib_mad::register::Module;
 use ib_mad::{Counter, Moment};
 
@@ -16,7 +19,7 @@ use super::flap_days::RepeatedFlaps;
 use super::judge::DECISIVE;
 
 use super::outage::{Downtime, Outages, duration};
-use super::peers::{LinkRate, RateReference};
+use super::peers::RateReference;
 use super::verdict::{Reason, Verdict};
 use super::{Assessment, LinkAssessment, PortAssessment};
 
@@ -30,53 +33,13 @@ pub fn reason(
     assessment: &Assessment,
     snapshot: &Snapshot,
 ) -> String {
-    let evidence = Evidence { link, assessment, snapshot };
-    let text = match reason {
-        Reason::BitErrors => evidence.bit_errors(),
-        Reason::Flapping => {
-            let Outages { flaps, down, .. } = link.outages;
-            (flaps > 0).then(|| format!("{} {SINCE_START}", link_downs(flaps, down)))
-        }
-        Reason::NodeFlapping => evidence.link_downs(),
-        Reason::RepeatedFlaps => evidence.repeated_flaps(),
-        Reason::Recoveries => {
-            let times = times(link.outages.recoveries);
-            Some(format!("LinkErrorRecovery: retrained {times} without a link down {SINCE_START}"))
-        }
-        Reason::Width | Reason::Speed | Reason::BelowCapability => evidence.slower(),
-        Reason::Down => evidence.down(),
-        Reason::ReceiveErrors => evidence.corrupt_packets(),
-        Reason::LinkIntegrity => {
-            let errors = |port| evidence.count(port, Counter::LocalLinkIntegrityErrors);
-            evidence.counts("counted", "local link integrity error", errors)
-        }
-        Reason::PreFec => evidence.pre_fec(),
-        Reason::ModuleTemperature => evidence.module_temperature(),
-        Reason::RxPower => evidence.rx_power(),
-        Reason::UpstreamErrors => Some(evidence.marked_bad()),
-        Reason::Congested => evidence.waits(false),
-        Reason::Victim => evidence.waits(true),
-        Reason::Replaced => evidence.replaced(),
-        Reason::CounterSaturated => evidence.saturated(),
-        Reason::ImpossibleValue => evidence.impossible(),
-        Reason::InsufficientData => evidence.insufficient_data(),
-        Reason::Unresponsive => evidence.each(|port| {
-            let node = snapshot.fabric.node_of(port);
-            let is_up = snapshot.is_up(snapshot.fabric.port(port).node);
-            let why = if node.present() { "does not respond" } else { "is missing" };
-            (!is_up).then(|| format!("{} {why}", node.name))
-        }),
-        Reason::Disabled => evidence.each_named(|port| {
-            let is_off = snapshot.status(port)?.physical_state == PhysicalState::Disabled;
-            is_off.then(|| "is disabled".into())
-        }),
-        Reason::Internal => evidence.each_named(|port| match snapshot.fabric.port(port).role? {
-            PortRole::Fnm => Some("connects ASICs of one switch (FNM)".into()),
-            PortRole::Router => Some("leads to the router in the switch".into()),
-            PortRole::Cable | PortRole::Other => None,
-        }),
-        // The details are in the site's own file.
-        Reason::Maintenance => None,
+    let text = if link.planes.is_empty() {
+        Evidence { link, assessment, snapshot }.reason(reason)
+    } else {
+        planes::reason(reason, link, &snapshot.fabric, |reason, link| {
+            let text = Evidence { link, assessment, snapshot }.reason(reason);
+            text.unwrap_or_else(|| meaning(reason))
+        })
     };
     text.unwrap_or_else(|| meaning(reason))
 }
@@ -135,6 +98,66 @@ struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
+    /// The evidence for a reason, if there are numbers.
+    fn reason(&self, reason: Reason) -> Option<String> {
+        match reason {
+            Reason::BitErrors => self.bit_errors(),
+            Reason::Flapping => {
+                let Outages { flaps, down, .. } = self.link.outages;
+                (flaps > 0).then(|| format!("{} {SINCE_START}", link_downs(flaps, down)))
+            }
+            Reason::NodeFlapping => self.link_downs(),
+            Reason::RepeatedFlaps => self.repeated_flaps(),
+            Reason::Recoveries => {
+                let times = times(self.link.outages.recoveries);
+                Some(format!(
+                    "LinkErrorRecovery: retrained {times} without a link down {SINCE_START}"
+                ))
+            }
+            Reason::Width | Reason::Speed | Reason::BelowCapability => self.slower(),
+            Reason::Down => self.down(),
+            Reason::ReceiveErrors => self.corrupt_packets(),
+            Reason::LinkIntegrity => {
+                let errors = |port| self.count(port, Counter::LocalLinkIntegrityErrors);
+                self.counts("counted", "local link integrity error", errors)
+            }
+            Reason::PreFec => self.pre_fec(),
+            Reason::ModuleTemperature => self.module_temperature(),
+            Reason::RxPower => self.rx_power(),
+            Reason::UpstreamErrors => Some(self.marked_bad()),
+            Reason::Congested => self.waits(false),
+            Reason::Victim => self.waits(true),
+            Reason::Replaced => self.replaced(),
+            Reason::CounterSaturated => self.saturated(),
+            Reason::ImpossibleValue => self.impossible(),
+            Reason::InsufficientData => self.insufficient_data(),
+            Reason::Unresponsive => self.each(|port| {
+                let node = self.snapshot.fabric.node_of(port);
+                let is_up = self.snapshot.is_up(self.snapshot.fabric.port(port).node);
+                let why = if node.present() { "does not respond" } else { "is missing" };
+                (!is_up).then(|| format!("{} {why}", node.name))
+            }),
+            Reason::Disabled => self.each_named(|port| {
+                let is_off = self.snapshot.status(port)?.physical_state == PhysicalState::Disabled;
+                is_off.then(|| "is disabled".into())
+            }),
+            Reason::Internal => {
+                self.each_named(|port| match self.snapshot.fabric.port(port).role? {
+                    PortRole::Fnm => Some("connects ASICs of one switch (FNM)".into()),
+                    PortRole::Router => Some("leads to the router in the switch".into()),
+                    PortRole::Cable | PortRole::Other => None,
+                })
+            }
+            Reason::RingBroken => self.ring_broken(),
+            // Those of links of several planes; and the details of maintenance are in the site's own file.
+            Reason::PlanesDown
+            | Reason::PlanesSwapped
+            | Reason::PlanesUnequal
+            | Reason::NvLink
+            | Reason::Maintenance => None,
+        }
+    }
+
     /// Its ends; a loopback plug has one.
     fn ends(&self) -> impl Iterator<Item = PortIndex> + use<> {
         let Link { low: near, high: far } = self.link.link;
@@ -225,17 +248,22 @@ impl<'a> Evidence<'a> {
 
     /// Its rate, and the higher one that it is compared with.
     fn slower(&self) -> Option<String> {
-        let width = self.ends().find_map(|port| self.snapshot.status(port)?.width)?;
-        let speed = self.ends().find_map(|port| self.snapshot.status(port)?.speed)?;
         let rate = |(width, speed): LinkRate| format!("{} {}", width.label(), speed.label());
+        let rate_of = |status: &PortStatus| status.width.zip(status.speed).map(rate);
+        let now = self.snapshot.slower_end(self.link.link).and_then(rate_of)?;
         let reference = match self.link.reference? {
             RateReference::Past(more) => format!("ran at {} before", rate(more)),
             RateReference::Peers(more) => format!("its peers run at {}", rate(more)),
             RateReference::Capability(more) => {
                 format!("both ends support and enable {}", rate(more))
             }
+            RateReference::OtherEnd(_) => {
+                return self.each_named(|port| {
+                    Some(format!("says {}", self.snapshot.status(port).and_then(rate_of)?))
+                });
+            }
         };
-        Some(format!("runs at {}; {reference}", rate((width, speed))))
+        Some(format!("runs at {now}; {reference}"))
     }
 
     fn down(&self) -> Option<String> {
@@ -256,6 +284,20 @@ impl<'a> Evidence<'a> {
         let since = since.filter(|since| *since >= Duration::from_secs(1));
         let since = since.map_or_else(String::new, |since| format!(" for {}", duration(since)));
         (!states.iter().all(is_active)).then(|| format!("not Active{since}: {texts}{note}"))
+    }
+
+    /// Which link of a ring is down, and which ports of it have none.
+    fn ring_broken(&self) -> Option<String> {
+        let fabric = &self.snapshot.fabric;
+        let gap = fabric.ring_gaps.iter().find(|gap| gap.link == self.link.link);
+        let ports = gap.into_iter().flat_map(|gap| &gap.ports);
+        let missing = ports.map(|port| {
+            format!("{} has no link, although other nodes of the switch have", self.name(*port))
+        });
+        let is_down = self.link.up == Some(false);
+        let texts: Vec<String> =
+            self.down().filter(|_| is_down).into_iter().chain(missing).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     fn corrupt_packets(&self) -> Option<String> {
@@ -303,8 +345,7 @@ impl<'a> Evidence<'a> {
 
     /// The lanes of the link; its ends have the same number, and a sweep may have queried one of them.
     fn lanes(&self) -> Option<usize> {
-        let width = self.ends().find_map(|port| self.snapshot.status(port)?.width)?;
-        Some(width.lanes().into())
+        Some(self.snapshot.slower_end(self.link.link)?.width?.lanes().into())
     }
 
     fn module(&self, port: PortIndex) -> Option<&'a Module> {

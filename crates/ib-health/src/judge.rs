@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
-use ib_mad::rate::SpeedSet;
+use ib_mad::rate::{LinkRate, SpeedSet};
 use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
 use super::flap_limits::{FLAPS, FlapDayLimit, ONE_FLAP};
 use super::link_history::LinkHistory;
-use super::peers::{LinkRate, RateReference};
+use super::peers::RateReference;
 use super::port::PortTracker;
 use super::verdict::{Reason, Reasons, Repair, Verdict};
 
 /// After this time a link that is down outside maintenance is bad: it does not come up by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
+
+/// After this time a broken ring is reported: a node of a switch reboots within it.
+const RING_BROKEN: Duration = Duration::from_secs(15 * 60);
 
 /// Retrainings in 12 to 24 minutes from which on a link is degraded: a good link may retrain once.
 const RECOVERIES: f32 = 3.0;
@@ -59,18 +62,31 @@ pub struct LinkInput<'a> {
     pub ends: [EndInput<'a>; 2],
     pub at: Moment,
     pub rate: Option<LinkRate>,
+    /// The rate that the other end reports, where the ends contradict each other.
+    pub other_rate: Option<LinkRate>,
     /// The highest width and speed that both ends support and enable.
     pub best: Option<LinkRate>,
     /// What each end supports and enables, if both report it.
     pub allowed: Option<[Allowed; 2]>,
     /// The rate of links between such devices, if that is more than its own.
     pub expected: Option<RateReference>,
+    /// For how long it must be up before its rate is final.
+    pub training: Duration,
     /// Its lanes are trained: if it is not up, it waits for its subnet manager.
     pub trained: bool,
     pub maintenance: bool,
     pub flap_days: FlapDayLimit,
-    /// It is inside a switch: see [`ib_mad::node::PortRole`].
-    pub internal: bool,
+    /// Why it is not judged, if it is not: see [`ib_mad::node::PortRole`] and [`ib_fabric::fabric_kind`].
+    pub not_judged: Option<Reason>,
+    /// It is a part of the ring between the nodes of a switch.
+    pub ring: Option<Ring>,
+}
+
+/// What is known of the ring that an internal link is a part of.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring {
+    /// Since when a link of it is missing, if that is reported at this link.
+    pub gap_since: Option<Moment>,
 }
 
 impl EndInput<'_> {
@@ -139,6 +155,25 @@ impl Case<'_> {
         reasons
     }
 
+    /// The reasons of a link that is not judged: it cannot be replaced, or the meaning of its counters is not
+    /// documented. Of the ring inside a multi-plane switch it is known that its nodes reach each other by it.
+    pub fn unjudged_reasons(&self, why: Reason) -> Reasons {
+        let input = self.input;
+        let mut reasons = Reasons::default();
+        reasons.add(why, Verdict::Unknown);
+        let Some(ring) = input.ring else { return reasons };
+        let (up, since) = self.history.up();
+        let is_expected =
+            input.maintenance || input.ends.iter().any(|end| end.away || end.disabled);
+        // Where the lanes are trained, the link waits for its subnet manager.
+        let down_since = (up == Some(false) && !input.trained).then_some(since);
+        let broken = down_since.into_iter().chain(ring.gap_since).min().filter(|_| !is_expected);
+        if broken.is_some_and(|since| input.at.since(since) >= RING_BROKEN) {
+            reasons.add(Reason::RingBroken, Verdict::Watch);
+        }
+        reasons
+    }
+
     /// Adds what its state and its losses are reasons for.
     fn add_losses(&self, reasons: &mut Reasons) {
         let input = self.input;
@@ -191,9 +226,14 @@ impl Case<'_> {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
             }
             Reason::ModuleTemperature => Some(Repair::CheckCooling),
+            Reason::PlanesSwapped => Some(Repair::CheckCabling),
             Reason::NodeFlapping => Some(Repair::CheckHost),
             Reason::Congested | Reason::Victim => upstream.or(Some(Repair::None)),
-            Reason::UpstreamErrors
+            // The planes have reasons of their own; a ring has no cable.
+            Reason::PlanesDown
+            | Reason::PlanesUnequal
+            | Reason::RingBroken
+            | Reason::UpstreamErrors
             | Reason::BelowCapability
             | Reason::Replaced
             | Reason::CounterSaturated
@@ -202,6 +242,7 @@ impl Case<'_> {
             | Reason::Unresponsive
             | Reason::Disabled
             | Reason::Internal
+            | Reason::NvLink
             | Reason::Maintenance => upstream,
         }
     }
@@ -233,8 +274,7 @@ impl Case<'_> {
 /// supports. The capability of both ends is only information, unless it is `expected`: devices that have a
 /// lower rate by design report more.
 fn add_rate(rate: LinkRate, reference: RateReference, expected: bool, reasons: &mut Reasons) {
-    let (RateReference::Past(more) | RateReference::Peers(more) | RateReference::Capability(more)) =
-        reference;
+    let more = reference.rate();
     if matches!(reference, RateReference::Capability(_)) && !expected {
         reasons.add(Reason::BelowCapability, Verdict::Ok);
         return;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod aggregated_link;
 pub mod assessment;
 pub mod bit_errors;
 mod clears;
@@ -32,7 +33,7 @@ mod upstream;
 pub mod verdict;
 mod window;
 
-pub use assessment::{Assessment, LinkAssessment, PortAssessment};
+pub use assessment::{Assessment, LinkAssessment, PlaneAssessment, PortAssessment};
 pub use evaluator::LinkEvaluator;
 pub use limits::LimitTable;
 pub use peers::RateReference;

@@ -14,16 +14,13 @@ use std::time::Duration;
 use ib_mad::Moment;
 
 use crate::flap_days::FlapDays;
-use crate::outage::{BOUNDS, Downtime, Loss, Outages};
+use crate::outage::{Downtime, Loss, Outages};
 use down_periods::DownPeriod;
 pub use loss_cause::LinkSample;
 use loss_cause::{Accounted, LossCause, PendingLosses};
 
 /// Sweeps after a link is up until both ends are read: a returning host waits for the next discovery.
 const MAX_SWEEPS: u8 = 4;
-
-/// How many of the latest losses are kept in full, for a recorder that may miss sweeps.
-const MAX_LOSSES: usize = 16;
 
 /// Consecutive sweeps that saw a port Active where the discovery found no link.
 #[derive(Clone, Copy, Debug)]
@@ -280,13 +277,12 @@ impl LinkHistory {
         }
         if let LossCause::Expected(expected) = cause {
             // A node that boots may train its links more than once; that is one reboot.
-            self.outages.expected[expected as usize] += 1;
             let mut all = DownPeriod { times: 1, down: Downtime::default(), ..*first };
             for period in &periods {
                 all.until = all.until.max(period.until);
                 all.down += period.down;
             }
-            self.outages.expected_down += all.down;
+            self.outages.add_expected(expected, all.down);
             return self.push_loss(all, cause);
         }
         for period in periods {
@@ -294,14 +290,7 @@ impl LinkHistory {
             if cause == LossCause::Link && self.is_of_this_cable(ended.whole_seconds()) {
                 self.flap_days.add(ended);
             }
-            self.outages.flaps = self.outages.flaps.saturating_add(period.times);
-            self.outages.down += period.down;
-            if period.was_seen() {
-                let length = period.down.middle();
-                let bucket = BOUNDS.partition_point(|bound| length.as_secs_f64() > *bound);
-                self.outages.lengths[bucket] = self.outages.lengths[bucket].saturating_add(1);
-                self.outages.lengths_sum = self.outages.lengths_sum.saturating_add(length);
-            }
+            self.outages.add_flaps(period.times, period.down, period.was_seen());
             for _ in 0..period.times.min(RECENT_FLAPS as u32) {
                 self.flaps.rotate_right(1);
                 self.flaps[0] = (ended.whole_seconds(), cause == LossCause::Node);
@@ -317,12 +306,9 @@ impl LinkHistory {
             LossCause::Link => (None, false),
         };
         let DownPeriod { at, until, times, down } = period;
-        let known = self.losses.as_deref().unwrap_or_default();
-        let number = known.last().map_or(0, |last| last.number).saturating_add(1);
         let flaps = self.outages.flaps;
-        let loss = Loss { number, times, expected, by_node, at, until, down, flaps };
-        let kept = known.iter().skip((known.len() + 1).saturating_sub(MAX_LOSSES)).copied();
-        self.losses = Some(kept.chain([loss]).collect());
+        let loss = Loss { number: 0, times, expected, by_node, at, until, down, flaps };
+        loss.push_to(&mut self.losses);
     }
 }
 

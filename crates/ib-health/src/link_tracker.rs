@@ -5,13 +5,14 @@ use std::time::Duration;
 use ib_fabric::hardware::ReadAt;
 use ib_fabric::topology::Link;
 use ib_mad::Moment;
+use ib_mad::rate::LinkRate;
 use ib_mad::register::Module;
 
 use super::assessment::LinkAssessment;
 use super::judge::{Allowed, Case, EndInput, LinkInput, add_errors};
 use super::link_history::LinkHistory;
-use super::peers::{LinkRate, RateReference, bandwidth};
-use super::port::{PERIOD, TRAINING};
+use super::peers::{RateReference, bandwidth};
+use super::port::PERIOD;
 use super::replacement::Replacement;
 use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
 use super::window::Recent;
@@ -42,6 +43,8 @@ pub struct LinkTracker {
     /// The highest rate that it had while its ends enabled what they enable now.
     best_rate: Option<LinkRate>,
     allowed: Option<[Allowed; 2]>,
+    /// Since when its ends report different rates.
+    differs_since: Option<Moment>,
     replacement: Replacement,
 }
 
@@ -97,19 +100,25 @@ impl LinkTracker {
         if input.allowed.is_some() && input.allowed != self.allowed {
             (self.best_rate, self.allowed) = (None, input.allowed);
         }
-        let Some((rate, best)) = input.rate.zip(input.best) else { return };
+        let Some(rate) = input.rate.filter(|_| input.allowed.is_some()) else { return };
         // Until it retrains it may have a rate that is no longer enabled.
-        let is_allowed = rate.0 <= best.0 && rate.1 <= best.1;
+        let is_allowed = input.best.is_none_or(|best| rate.0 <= best.0 && rate.1 <= best.1);
         let is_more = self.best_rate.is_none_or(|before| bandwidth(rate) > bandwidth(before));
-        if self.is_settled(input.at) && is_allowed && is_more {
+        if self.is_settled(input) && is_allowed && is_more {
             self.best_rate = Some(rate);
         }
     }
 
-    /// Whether its rate is final: until [`TRAINING`] has passed it may still train.
-    fn is_settled(&self, at: Moment) -> bool {
+    /// Whether its rate is final, or it may still train.
+    pub fn is_settled(&self, input: &LinkInput<'_>) -> bool {
         let (up, since) = self.history.up();
-        up == Some(true) && at.since(since) >= TRAINING
+        up == Some(true) && input.at.since(since) >= input.training
+    }
+
+    /// Records whether its ends report different rates. They are read at different moments: it may train in between.
+    fn record_difference(&mut self, input: &LinkInput<'_>) {
+        let differs = input.trained && input.other_rate.is_some();
+        self.differs_since = differs.then(|| self.differs_since.unwrap_or(input.at));
     }
 
     /// Updates the verdict, and returns the assessment.
@@ -138,19 +147,26 @@ impl LinkTracker {
             reference: self.reference(input),
             replaced: self.replaced(input.at),
             repeated_flaps: self.history.flap_days.repeated(input.flap_days, input.at),
+            planes: Box::default(),
         }
     }
 
     /// The rate that it should or could have, where that is more than it has.
     fn reference(&self, input: &LinkInput<'_>) -> Option<RateReference> {
         let rate = bandwidth(input.rate?);
-        if !self.is_settled(input.at) {
+        if !self.is_settled(input) {
             return None;
         }
         let is_more = |other: &LinkRate| bandwidth(*other) > rate;
         let past = self.best_rate.filter(is_more).map(RateReference::Past);
         let capability = input.best.filter(is_more).map(RateReference::Capability);
-        past.or(input.expected).or(capability)
+        let usual = past.or(input.expected);
+        let differs = self.differs_since.is_some_and(|it| input.at.since(it) >= input.training);
+        // The contradiction is named unless there are more lanes that the other end does not have either.
+        let contradiction = input
+            .other_rate
+            .filter(|other| differs && usual.is_none_or(|usual| usual.rate().0 <= other.0));
+        contradiction.map(RateReference::OtherEnd).or(usual).or(capability)
     }
 
     fn case<'a>(&'a self, input: &'a LinkInput<'a>) -> Case<'a> {
@@ -168,18 +184,19 @@ impl LinkTracker {
 
     fn evaluate(&mut self, input: &LinkInput<'_>) -> Reasons {
         self.record_rate(input);
-        let mut reasons = self.case(input).reasons();
-        if input.internal {
-            // It cannot be replaced, and the meaning of its counters is not documented.
-            reasons = Reasons::default();
-            reasons.add(Reason::Internal, Verdict::Unknown);
-        } else if input.maintenance {
+        self.record_difference(input);
+        let case = self.case(input);
+        let mut reasons = match input.not_judged {
+            Some(why) => case.unjudged_reasons(why),
+            None => case.reasons(),
+        };
+        if input.maintenance && input.not_judged.is_none() {
             // Errors and losses during maintenance are no evidence against the cable.
             reasons = reasons.capped(Verdict::Unknown);
             reasons.add(Reason::Maintenance, Verdict::Unknown);
         }
         let mut hidden = false;
-        let counts = |end: &EndInput<'_>| !end.uncounted && !input.internal;
+        let counts = |end: &EndInput<'_>| !end.uncounted && input.not_judged.is_none();
         for (guilty, end) in self.guilty.iter_mut().zip(&input.ends).filter(|(_, end)| counts(end))
         {
             let mut errors = Reasons::default();

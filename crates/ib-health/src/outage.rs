@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::AddAssign;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ib_mad::Moment;
@@ -9,6 +10,9 @@ use ib_mad::Moment;
 /// The bounds of the histogram of outages, in seconds. A job fails when it has to wait for too long: the
 /// timeouts of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
+
+/// How many of the latest losses are kept in full, for a recorder that may miss sweeps.
+const MAX_LOSSES: usize = 16;
 
 display_text::labeled_enum! {
     /// Why a link was down without being at fault.
@@ -38,6 +42,27 @@ pub struct Outages {
     pub recoveries: u32,
     /// When it last went down or came up.
     pub last_change: Option<Moment>,
+}
+
+impl Outages {
+    /// Adds a loss for which the link is not at fault.
+    pub(crate) fn add_expected(&mut self, cause: ExpectedCause, down: Downtime) {
+        let count = &mut self.expected[cause as usize];
+        *count = count.saturating_add(1);
+        self.expected_down += down;
+    }
+
+    /// Adds flaps, which were down for so long together; `is_seen` if the states of sweeps show it.
+    pub(crate) fn add_flaps(&mut self, times: u32, down: Downtime, is_seen: bool) {
+        self.flaps = self.flaps.saturating_add(times);
+        self.down += down;
+        if is_seen {
+            let length = down.middle();
+            let bucket = BOUNDS.partition_point(|bound| length.as_secs_f64() > *bound);
+            self.lengths[bucket] = self.lengths[bucket].saturating_add(1);
+            self.lengths_sum = self.lengths_sum.saturating_add(length);
+        }
+    }
 }
 
 /// How long a link was down, within bounds.
@@ -110,4 +135,14 @@ pub struct Loss {
     pub down: Downtime,
     /// The link's flaps so far, these included.
     pub flaps: u32,
+}
+
+impl Loss {
+    /// Adds it to the latest losses of a link, with the next number.
+    pub(crate) fn push_to(self, losses: &mut Option<Arc<[Loss]>>) {
+        let known = losses.as_deref().unwrap_or_default();
+        let number = known.last().map_or(0, |last| last.number).saturating_add(1);
+        let kept = known.iter().skip((known.len() + 1).saturating_sub(MAX_LOSSES)).copied();
+        *losses = Some(kept.chain([Loss { number, ..self }]).collect());
+    }
 }

@@ -8,9 +8,8 @@ use std::collections::HashMap;
 
 use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
-use ib_mad::rate::{Speed, Width, bytes_per_second};
-
-pub type LinkRate = (Width, Speed);
+use ib_mad::port_state::PortStatus;
+use ib_mad::rate::{LinkRate, Speed, Width, bytes_per_second};
 
 /// This many links with one rate are a design; as many faster ones are needed before it is a fault.
 const MIN_PEERS: usize = 4;
@@ -27,11 +26,25 @@ pub enum RateReference {
     Peers(LinkRate),
     /// The highest rate that both ends support and enable; nothing says that they should have it.
     Capability(LinkRate),
+    /// The rate that its other end reports, which contradicts the slower one.
+    OtherEnd(LinkRate),
 }
 
-/// The vendor and device ids of both ends, and the highest rate that both support and enable: a port that is
-/// split supports less than others of its device.
-type LinkType = ([(u32, u16); 2], LinkRate);
+impl RateReference {
+    /// The rate that the link is compared with.
+    pub fn rate(self) -> LinkRate {
+        match self {
+            Self::Past(rate)
+            | Self::Peers(rate)
+            | Self::Capability(rate)
+            | Self::OtherEnd(rate) => rate,
+        }
+    }
+}
+
+/// The kinds, vendor and device ids of both ends, and the highest rate that both support and enable: a port that is
+/// split supports less than others of its device. Many dumps of other tools do not contain that rate.
+type LinkType = ([(&'static str, u32, u16); 2], Option<LinkRate>);
 
 /// The links of one type: how many have which rate. There are few rates.
 type Rates = Vec<(LinkRate, usize)>;
@@ -42,71 +55,125 @@ pub struct Peers {
     types: Vec<(LinkType, Rates)>,
     /// By link: its rate, and the index of its type.
     links: Vec<Option<(LinkRate, usize)>>,
+    /// How many links are up without a known rate.
+    pub without_rate: usize,
 }
 
-pub fn bandwidth((width, speed): LinkRate) -> u64 {
-    bytes_per_second(width, speed)
+/// The nominal bytes per second, for comparisons: FDR10 has that of QDR, but loses less to its coding.
+pub fn bandwidth((width, speed): LinkRate) -> (u64, bool) {
+    (bytes_per_second(width, speed), speed == Speed::Fdr10)
 }
 
-/// A link's rate and type; `None` if it is down, or an end is not known.
-fn rate_and_type(
-    snapshot: &Snapshot,
-    Link { low: near, high: far }: Link,
-) -> Option<(LinkRate, LinkType)> {
-    let (a, b) = (snapshot.status(near)?, snapshot.status(far)?);
-    // An internal link (FNM, router) is no peer of a cable.
-    if !a.link_up() || !b.link_up() || snapshot.fabric.is_internal(Link { low: near, high: far }) {
-        return None;
+/// The highest rate that both ends of a link support and enable; `None` if they do not report it. A tool that reports
+/// only a width or a speed does so because that could be higher: the other one is as high as it can be.
+pub fn best_rate(a: &PortStatus, b: &PortStatus, rate: LinkRate) -> Option<LinkRate> {
+    match a.best_enabled_with(b) {
+        (None, None) => None,
+        (width, speed) => Some((width.unwrap_or(rate.0), speed.unwrap_or(rate.1))),
     }
-    let rate = (a.width.or(b.width)?, a.speed.or(b.speed)?);
-    let (width, speed) = a.best_enabled_with(b);
+}
+
+/// Whether a link is up and no internal link (FNM, router), which is no peer of a cable.
+fn is_compared(snapshot: &Snapshot, link: Link) -> bool {
+    let is_up = |port| snapshot.status(port).is_some_and(PortStatus::link_up);
+    is_up(link.low) && is_up(link.high) && !snapshot.fabric.is_internal(link)
+}
+
+/// A link's rate and type; `None` if they are not known.
+fn rate_and_type(snapshot: &Snapshot, link: Link) -> Option<(LinkRate, LinkType)> {
+    let (a, b) = (snapshot.status(link.low)?, snapshot.status(link.high)?);
+    let slower = snapshot.slower_end(link)?;
+    let rate = (slower.width?, slower.speed?);
     let device = |port: PortIndex| {
         let identity = &snapshot.fabric.node_of(port).identity;
-        (identity.vendor_id, identity.device_id)
+        (identity.kind.label(), identity.vendor_id, identity.device_id)
     };
-    let mut devices = [device(near), device(far)];
+    let mut devices = link.ports().map(device);
     devices.sort_unstable();
-    Some((rate, (devices, (width?, speed?))))
+    Some((rate, (devices, best_rate(a, b, rate))))
+}
+
+fn add_links(rates: &mut Rates, rate: LinkRate, number: usize) {
+    match rates.iter_mut().find(|(other, _)| *other == rate) {
+        Some((_, count)) => *count += number,
+        None => rates.push((rate, number)),
+    }
 }
 
 impl Peers {
     pub fn count(snapshot: &Snapshot, links: impl Iterator<Item = Link>) -> Self {
-        let mut peers = Peers { types: Vec::new(), links: Vec::with_capacity(links.size_hint().0) };
-        let mut known: HashMap<LinkType, usize> = HashMap::new();
+        let mut peers =
+            Peers { links: Vec::with_capacity(links.size_hint().0), ..Peers::default() };
+        let mut places: HashMap<LinkType, usize> = HashMap::new();
         let mut latest = 0;
         for link in links {
-            let link = rate_and_type(snapshot, link).map(|(rate, link_type)| {
+            let is_compared = is_compared(snapshot, link);
+            let link = rate_and_type(snapshot, link).filter(|_| is_compared);
+            peers.without_rate += usize::from(is_compared && link.is_none());
+            peers.links.push(link.map(|(rate, link_type)| {
                 // Neighboring links are mostly of the same type.
                 if peers.types.get(latest).is_none_or(|(of, _)| *of != link_type) {
-                    latest = *known.entry(link_type).or_insert_with(|| {
+                    latest = *places.entry(link_type).or_insert_with(|| {
                         peers.types.push((link_type, Rates::new()));
                         peers.types.len() - 1
                     });
                 }
-                let rates = &mut peers.types[latest].1;
-                match rates.iter_mut().find(|(other, _)| *other == rate) {
-                    Some((_, count)) => *count += 1,
-                    None => rates.push((rate, 1)),
-                }
+                add_links(&mut peers.types[latest].1, rate, 1);
                 (rate, latest)
-            });
-            peers.links.push(link);
+            }));
         }
+        peers.compare_with_unknown_best(&places);
         peers
     }
 
-    /// The rate that the n-th link should have, if it is too slow compared with others of its type.
+    /// Counts links whose best rate is not known as peers of those between the same devices for which it is known, and
+    /// the other way round: iblinkinfo says what a link could be only where that is more than it is.
+    fn compare_with_unknown_best(&mut self, places: &HashMap<LinkType, usize>) {
+        let has_unknown = self.types.iter().any(|((_, best), _)| best.is_none());
+        let counted = if has_unknown { self.types.clone() } else { Vec::new() };
+        for (place, ((devices, best), rates)) in counted.iter().enumerate() {
+            let unknown = places.get(&(*devices, None));
+            let Some((best, &unknown)) = best.zip(unknown) else { continue };
+            for (rate, count) in rates {
+                add_links(&mut self.types[unknown].1, *rate, *count);
+            }
+            let is_possible = |rate: LinkRate| bandwidth(rate) <= bandwidth(best);
+            for (rate, count) in counted[unknown].1.iter().filter(|(rate, _)| is_possible(*rate)) {
+                add_links(&mut self.types[place].1, *rate, *count);
+            }
+        }
+    }
+
+    /// How many links are up and not internal.
+    pub fn compared(&self) -> usize {
+        self.links.iter().flatten().count() + self.without_rate
+    }
+
+    /// Whether nothing says what rate the n-th link should have: neither its ends nor enough others of its type.
+    pub fn is_alone(&self, nth: usize) -> bool {
+        let Some(Some((_, link_type))) = self.links.get(nth) else { return false };
+        let ((_, best), rates) = &self.types[*link_type];
+        best.is_none() && rates.iter().map(|(_, count)| *count).sum::<usize>() <= MIN_PEERS
+    }
+
+    /// The rate that the n-th link should have, if it is too slow compared with others of its type. In a dump, a rare speed
+    /// below what both ends support is too slow, too: no sweeps before it show whether the link ran faster.
     pub fn expected_rate(
         &self,
         snapshot: &Snapshot,
         nth: usize,
         link: Link,
+        is_dump: bool,
     ) -> Option<RateReference> {
         let (rate, link_type) = (*self.links.get(nth)?)?;
         let ((_, best), rates) = &self.types[link_type];
         let is_switch = |port: PortIndex| snapshot.fabric.node_of(port).is_switch();
         let between_switches = is_switch(link.low) && is_switch(link.high);
-        expected(rate, *best, rates, between_switches)
+        let faster = best.filter(|best| is_dump && best.1 > rate.1);
+        let alike = rates.iter().find(|(other, _)| *other == rate).map_or(0, |(_, count)| *count);
+        let capability = faster.filter(|_| alike < MIN_PEERS);
+        let capability = capability.map(|best| RateReference::Capability((rate.0, best.1)));
+        expected(rate, *best, rates, between_switches).or(capability)
     }
 }
 
@@ -116,10 +183,11 @@ impl Peers {
 /// One lane of four is never a design, except for XDR, where each plane of a port is a link of one lane: it is
 /// too slow even without others to compare with, unless a tenth of its type has one lane. Between two
 /// switches no width below what both ends enable is a design: ports that are split enable fewer lanes. A
-/// lower speed may be all that the cable supports.
+/// lower speed may be all that the cable supports. Where the best rate is not known, one lane is too slow beside any
+/// link of four.
 fn expected(
     rate: LinkRate,
-    best: LinkRate,
+    best: Option<LinkRate>,
     rates: &[(LinkRate, usize)],
     between_switches: bool,
 ) -> Option<RateReference> {
@@ -128,18 +196,24 @@ fn expected(
     };
     let (alike, all) = (count(&|other| other == rate), count(&|_| true));
     let faster = count(&|other| bandwidth(other) > bandwidth(rate));
+    // Of two equally common rates the faster one, so that a verdict does not depend on the order of the links.
+    let usual = |wanted: &dyn Fn(LinkRate) -> bool| {
+        let wanted = rates.iter().filter(|(rate, _)| wanted(*rate));
+        let usual = wanted.max_by_key(|(other, count)| (*count, bandwidth(*other), *other));
+        usual.map(|(other, _)| RateReference::Peers(*other))
+    };
     if alike < MIN_PEERS.max(all / ONE_IN) && faster >= MIN_PEERS * (all - faster) {
-        let faster = rates.iter().filter(|(other, _)| bandwidth(*other) > bandwidth(rate));
-        // Of two equally common rates the faster one, so that a verdict does not depend on the order of the links.
-        let usual = faster.max_by_key(|(other, count)| (*count, bandwidth(*other), *other));
-        return usual.map(|(other, _)| RateReference::Peers(*other));
+        return usual(&|other| bandwidth(other) > bandwidth(rate));
     }
+    let is_usual = alike > MIN_PEERS && alike * 10 >= all;
+    let is_one_lane = rate.0 == Width::X1 && rate.1 < Speed::Xdr && !is_usual;
+    let Some(best) = best else {
+        return usual(&|other| other.0 >= Width::X4).filter(|_| is_one_lane);
+    };
     if between_switches && rate.0 < best.0 && rate.1 < Speed::Xdr {
         return Some(RateReference::Capability((best.0, rate.1)));
     }
-    let one_of_four = rate.0 == Width::X1 && best.0 >= Width::X4 && rate.1 < Speed::Xdr;
-    let is_usual = alike > MIN_PEERS && alike * 10 >= all;
-    (one_of_four && !is_usual).then_some(RateReference::Capability(best))
+    (is_one_lane && best.0 >= Width::X4).then_some(RateReference::Capability(best))
 }
 
 #[cfg(test)]
@@ -153,7 +227,6 @@ mod tests {
     use ib_mad::Moment;
     use ib_mad::moment::Anchor;
     use ib_mad::node::{NodeKind, PortRole};
-    use ib_mad::port_state::PortStatus;
     use ib_mad::port_state::testing::up;
 
     #[test]
@@ -161,7 +234,10 @@ mod tests {
         let best = (Width::X4, Speed::Ndr);
         let (half, one) = ((Width::X2, Speed::Ndr), (Width::X1, Speed::Ndr));
         let plane = (Width::X1, Speed::Xdr);
+        let (qdr, fdr10) = ((Width::X4, Speed::Qdr), (Width::X4, Speed::Fdr10));
         for (rate, rates, reference) in [
+            // The same nominal rate, but QDR loses a fifth to its coding.
+            (qdr, &[(qdr, 1), (fdr10, 4)][..], Some(RateReference::Peers(fdr10))),
             // Alone, or all the same: that is no evidence.
             (half, &[(half, 1)][..], None),
             (half, &[(half, 200)], None),
@@ -185,7 +261,11 @@ mod tests {
             (one, &[(one, 24)], None),
             (plane, &[(plane, 1)], None),
         ] {
-            assert_eq!(expected(rate, best, rates, false), reference, "{rate:?} of {rates:?}");
+            assert_eq!(
+                expected(rate, Some(best), rates, false),
+                reference,
+                "{rate:?} of {rates:?}"
+            );
         }
     }
 
@@ -215,7 +295,7 @@ mod tests {
             }
             let peers = Peers::count(&snapshot, fabric.links());
             let first = fabric.links().next().unwrap();
-            assert_eq!(peers.expected_rate(&snapshot, 0, first), reference, "{role:?}");
+            assert_eq!(peers.expected_rate(&snapshot, 0, first, false), reference, "{role:?}");
         }
     }
 
@@ -235,7 +315,7 @@ mod tests {
             (plane, 4, None),
         ] {
             assert_eq!(
-                expected(rate, best, &[(rate, count)], true),
+                expected(rate, Some(best), &[(rate, count)], true),
                 reference,
                 "{count} at {rate:?}"
             );

@@ -108,7 +108,7 @@ pub(super) fn resume(
 ) {
     let mut error_free = ErrorFree::default();
     for link in snapshot.fabric.links() {
-        let Some(id) = snapshot.fabric.link_id(link.low) else { continue };
+        let Some(id) = snapshot.fabric.plane_link_id(link.low) else { continue };
         let Some(known) = recorded.links.get(&id) else { continue };
         let mut ports = link.ports();
         ports.sort_by_key(|port| snapshot.fabric.port_key(*port));

@@ -33,9 +33,13 @@ display_text::labeled_enum! {
         NodeFlapping, "node_flapping", "The link went down because the node at one end took it down: only the other end counted it.";
         RepeatedFlaps, "repeated_flaps", "The link flapped on several of the last days.";
         Recoveries, "recoveries", "The link retrained several times without a link down.";
-        Width, "width", "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four.";
-        Speed, "speed", "The link runs at a lower speed than before, or than its peers.";
+        Width, "width", "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four; or its other end reports more.";
+        Speed, "speed", "The link runs at a lower speed than before, or than its peers, or its ends report different speeds.";
         Down, "down", "The link is down, and the nodes at both ends are present.";
+        PlanesDown, "planes_down", "Some planes of the link are down or have no link, and others are up.";
+        PlanesSwapped, "planes_swapped", "A plane of the link leads to another port than the others, or to another plane.";
+        PlanesUnequal, "planes_unequal", "The planes of the link run at different widths or speeds.";
+        RingBroken, "ring_broken", "A link between the nodes of a multi-plane switch (FNM) has been down or missing for 15 minutes, although the nodes respond.";
         ReceiveErrors, "receive_errors", "A port receives corrupt packets.";
         LinkIntegrity, "link_integrity", "Local errors exceeded the threshold of the port itself.";
         ModuleTemperature, "module_temperature", "The temperature of a module is at or above its own alarm threshold.";
@@ -51,6 +55,7 @@ display_text::labeled_enum! {
         Unresponsive, "unresponsive", "A node at one end is missing or does not respond.";
         Disabled, "disabled", "A port of the link was disabled by an administrator.";
         Internal, "internal", "The link is internal to a switch (FNM or router port). It has no cable and is not judged.";
+        NvLink, "nvlink", "The link is one of an NVLink fabric. It is not judged: what its counters mean there is not documented.";
         Maintenance, "maintenance", "The link, or a node at one end, is in maintenance.";
     }
 }
@@ -63,6 +68,7 @@ display_text::labeled_enum! {
         SwapTransceiver, "swap_transceiver", "Swap the transceiver at the sending end.";
         CheckUpstream, "check_upstream", "Check the upstream link that corrupts the packets.";
         CheckCooling, "check_cooling", "Check the fans and the airflow of the device, then swap the transceiver.";
+        CheckCabling, "check_cabling", "Check where the planes of the link lead, by the labels of both ends.";
         CheckHost, "check_host", "Check the node at the end that did not count the link down: its log, firmware and PCIe slot.";
         None, "none", "No repair: this is congestion, not a fault of the cable.";
     }

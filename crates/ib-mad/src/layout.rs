@@ -226,14 +226,17 @@ mod tests {
     use crate::class_port_info::ClassPortInfo;
     use crate::clear::CounterSelect;
     use crate::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+    use crate::forwarding_table::LinearForwardingTable;
+    use crate::hierarchy::HierarchyInfo;
     use crate::pma::PortSamplesControl;
     use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
     use crate::register::{
         CountersSelect, DiagnosticSelect, FanLimits, FanSpeed, Fans, FecHistogram, LinkDown,
         Module, PhysicalStatistics, PowerSupplies, Temperature, Temperatures, Troubleshooting,
     };
-    use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+    use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SwitchPortStateTable};
     use crate::vendor::GeneralInfo;
+    use crate::vendor_smp::{AdaptiveRoutingInfo, ExtendedNodeInfo, SmpCapabilities};
 
     /// The checks of every attribute, with the bits of one MAD and of another.
     trait Checked: Copy + PartialEq + std::fmt::Debug {
@@ -292,13 +295,14 @@ mod tests {
 
     // With the last byte of each; in subnet management the path follows byte 63.
     checked_attributes! {
-        NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
+        NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20, SwitchPortStateTable: 63,
         Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 47,
         ClassPortInfo: 71, PortSamplesControl: 19, PortExtendedSpeedsCounters: 151,
         CounterSelect: 18, GeneralInfo: 111, PhysicalStatistics: 111, FecHistogram: 107,
         Troubleshooting: -13, LinkDown: -9, Module: 138, Temperature: 3, Temperatures: 115, CountersSelect: -25,
         DiagnosticSelect: -21, Fans: -23, FanSpeed: -21, FanLimits: -23,
-        PowerSupplies: 131
+        PowerSupplies: 131, HierarchyInfo: 63, SmpCapabilities: 15, ExtendedNodeInfo: 19,
+        LinearForwardingTable: 63, AdaptiveRoutingInfo: 3
     }
 
     fn any_mad() -> impl Strategy<Value = Mad> {

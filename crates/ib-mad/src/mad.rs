@@ -32,6 +32,9 @@ pub const VENDOR_DATA: usize = 32;
 /// AttributeID of PortInfo, whose data begins with an M_Key.
 const PORT_INFO: u16 = 0x0015;
 
+/// AttributeID of SMInfo, whose data has an SM_Key after the GUID.
+const SM_INFO: u16 = 0x0020;
+
 /// Offset of PortSelect in the performance management attributes of a port.
 pub(crate) const PORT_SELECT: usize = DATA + 1;
 
@@ -94,11 +97,13 @@ impl Class {
     }
 }
 
-/// A directed route: the egress port of each hop, from the local port on.
+/// A directed route: the egress port of each hop, from the local port on, and the plane that it starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DirectedRoute {
     hops: u8,
     ports: [PortNumber; DirectedRoute::MAX_HOPS + 1],
+    /// Last: routes are ordered by their hops first.
+    plane: u8,
 }
 
 impl DirectedRoute {
@@ -107,7 +112,17 @@ impl DirectedRoute {
 
     /// The empty route, to the local node.
     pub const LOCAL: DirectedRoute =
-        DirectedRoute { hops: 0, ports: [0; DirectedRoute::MAX_HOPS + 1] };
+        DirectedRoute { hops: 0, ports: [0; DirectedRoute::MAX_HOPS + 1], plane: 0 };
+
+    /// The empty route of a plane of a multi-plane HCA, from 1 on. Plane 0 is any, and the only one of other HCAs.
+    pub const fn of_plane(plane: u8) -> DirectedRoute {
+        DirectedRoute { plane, ..DirectedRoute::LOCAL }
+    }
+
+    /// The plane that the route starts from; 0 is any.
+    pub fn plane(&self) -> u8 {
+        self.plane
+    }
 
     /// This route extended by one hop; `None` if it is full.
     pub fn then(mut self, port: PortNumber) -> Option<DirectedRoute> {
@@ -127,7 +142,8 @@ impl fmt::Debug for DirectedRoute {
     /// As infiniband-diags print it: `0,1,5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0")?;
-        self.ports[1..=usize::from(self.hops)].iter().try_for_each(|port| write!(f, ",{port}"))
+        self.ports[1..=usize::from(self.hops)].iter().try_for_each(|port| write!(f, ",{port}"))?;
+        if self.plane == 0 { Ok(()) } else { write!(f, " of plane {}", self.plane) }
     }
 }
 
@@ -253,14 +269,17 @@ impl Mad {
         if self.is_smp() { MKey(self.be(M_KEY, 8)) } else { MKey::NONE }
     }
 
-    /// The same without its M_Key or VSKey and without the M_Key in PortInfo, for output to files.
+    /// The same without its M_Key or VSKey and without the M_Key in PortInfo and the SM_Key in SMInfo, for output to
+    /// files.
     #[must_use]
     pub fn without_m_key(&self) -> Mad {
         let mut mad = self.clone();
         if self.is_smp() {
             mad.put_be(M_KEY, 8, 0);
-            if self.attribute() == PORT_INFO {
-                mad.put_be(DATA, 8, 0);
+            match self.attribute() {
+                PORT_INFO => mad.put_be(DATA, 8, 0),
+                SM_INFO => mad.put_be(DATA + 8, 8, 0),
+                _ => {}
             }
         } else if self.class() == Class::Vendor as u8 {
             mad.put_be(VENDOR_KEY, 8, 0);

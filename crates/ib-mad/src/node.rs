@@ -92,6 +92,12 @@ pub mod device {
     /// DeviceID of Quantum-3 (XDR), of which four ASICs make one Q3400.
     pub const QUANTUM_3: u16 = 54004;
 
+    /// Whether a device is a switch of InfiniBand by its DeviceID. [`QUANTUM_3`] is not among them: which one the switches
+    /// of NVLink fabrics have is not public.
+    pub fn is_infiniband_switch(vendor_id: u32, device_id: u16) -> bool {
+        is_mellanox(vendor_id) && matches!(device_id, 48438 | 51000 | 52000 | 53000 | 54000 | 54002)
+    }
+
     pub(super) static NAMES: LazyLock<Vec<(u16, &str)>> = LazyLock::new(|| {
         let rows = include_str!("devices.tsv").lines().filter_map(|line| line.split_once('\t'));
         rows.filter_map(|(id, name)| Some((id.parse().ok()?, name))).collect()

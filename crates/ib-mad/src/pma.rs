@@ -57,6 +57,19 @@ pub struct OptionalCounters {
     pub fec: bool,
 }
 
+impl OptionalCounters {
+    /// How many attributes hold error and discard details.
+    pub fn detail_attributes(self) -> usize {
+        if self.details == DetailPolicy::Never { 0 } else { 2 }
+    }
+
+    /// The most attributes that a [`read_plan`] can have.
+    pub fn max_attributes(self) -> usize {
+        // PortCounters and PortCountersExtended.
+        2 + usize::from(self.fec) + self.detail_attributes()
+    }
+}
+
 /// What is known of an agent; it determines the read plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "the other names say it")]

@@ -92,6 +92,9 @@ impl MellanoxExtendedPortInfo {
         }
     }
 
+    /// SpecialPortType of the port to the aggregation node of a switch.
+    pub const AGGREGATION_NODE: u8 = 1;
+
     /// SpecialPortType of the port to the internal router of a switch.
     pub const ROUTER: u8 = 2;
 
@@ -112,12 +115,15 @@ pub mod capability {
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
     /// Bit 15: CapabilityMask2 is valid.
     pub const CAPABILITY_MASK2: u32 = 1 << 15;
+    /// Bit 31: the port has HierarchyInfo.
+    pub const HIERARCHY_INFO: u32 = 1 << 31;
 }
 
 /// Bits of CapabilityMask2 (kernel: `ib_port_capability_mask2_bits` of include/rdma/ib_mad.h).
 #[expect(missing_docs, reason = "the names say what is supported")]
 pub mod capability2 {
     pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
+    pub const SWITCH_PORT_STATE_TABLE: u16 = 1 << 3;
     pub const SPEED_HDR: u16 = 1 << 5;
     pub const SPEED_NDR: u16 = 1 << 10;
     /// The second extended speeds are valid.
@@ -163,6 +169,16 @@ impl PortInfo {
     /// Whether PortInfoExtended is supported. A switch announces it on port 0 for all of its ports.
     pub fn reports_fec(&self) -> bool {
         self.has_capability2(capability2::PORT_INFO_EXTENDED)
+    }
+
+    /// Whether HierarchyInfo is supported. A switch announces it on port 0 for all of its ports.
+    pub fn has_hierarchy_info(&self) -> bool {
+        self.capabilities & capability::HIERARCHY_INFO != 0
+    }
+
+    /// Whether the switch has a SwitchPortStateTable; on its port 0.
+    pub fn has_state_table(&self) -> bool {
+        self.has_capability2(capability2::SWITCH_PORT_STATE_TABLE)
     }
 
     /// Decoded state of the port. For a switch port, `fields` are those of port 0.
@@ -426,6 +442,26 @@ mod tests {
         mad.0[DATA + 33] = 0x50;
         let up = PortInfo::decode(&mad).status(SpeedFields::default());
         assert_eq!(up.rate(), Some(1_250_000_000));
+    }
+
+    #[test]
+    fn state_table_is_announced_in_a_valid_capability_mask2() {
+        for (mask, mask2, expected) in [
+            ([0, 0, 0x80, 0], [0, 0x08], true),
+            ([0, 0, 0x80, 0], [0xff, 0xf7], false),
+            ([0xff, 0xff, 0x7f, 0xff], [0xff, 0xff], false),
+        ] {
+            let info = PortInfo::decode(&response(&[(20, &mask), (60, &mask2)]));
+            assert_eq!(info.has_state_table(), expected, "{mask:?} {mask2:?}");
+        }
+    }
+
+    #[test]
+    fn hierarchy_info_is_announced_by_the_highest_bit() {
+        for (mask, expected) in [([0x80, 0, 0, 0], true), ([0x7f, 0xff, 0xff, 0xff], false)] {
+            let info = PortInfo::decode(&response(&[(20, &mask)]));
+            assert_eq!(info.has_hierarchy_info(), expected, "{mask:?}");
+        }
     }
 
     #[test]

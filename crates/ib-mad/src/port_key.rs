@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::ids::{Guid, PortNumber};
+use crate::ids::{Guid, PortNumber};
 
 /// A port by its node and number: `0x00aa000000000001:5`. Ordered by GUID, then number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

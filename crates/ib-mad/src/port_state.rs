@@ -75,7 +75,7 @@ states! {
 }
 
 impl PortState {
-    /// Whether the port carries traffic.
+    /// Whether the port carries traffic. The reserved codes, 6 to 15, are not active.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Active | Self::ActiveDefer)
     }
@@ -104,6 +104,9 @@ pub struct PortStatus {
     pub widths_enabled: u8,
     pub speeds_enabled: SpeedSet,
 }
+
+// It is kept for each port of a fabric.
+const _: () = assert!(size_of::<PortStatus>() == 18);
 
 impl PortStatus {
     /// Whether the lanes are trained: there is a link partner.

@@ -77,6 +77,12 @@ impl Query {
         }
     }
 
+    /// Whether it is not sent again after a timeout, which says nothing about the node. A Set is not: if only the
+    /// response was lost, a second one would clear the events since the first.
+    pub fn is_sent_once(&self) -> bool {
+        self.is_optional || self.clear.is_some()
+    }
+
     /// The same query of an optional attribute.
     #[must_use]
     pub(crate) const fn optional(self) -> Self {
@@ -121,6 +127,18 @@ impl Query {
         mad.method() == method::GET_RESPONSE
             && mad.class() == self.class(directed) as u8
             && (redirect || (mad.attribute() == self.attribute && mad.modifier() == self.modifier))
+            && self.matches_port_select(mad)
+    }
+
+    /// Whether counters are those of the port that was asked. A response that names port 0 names none: mlx5 leaves the
+    /// byte at 0 where the driver answers instead of the firmware (kernel: `process_pma_cmd` of
+    /// drivers/infiniband/hw/mlx5/mad.c). ClassPortInfo has ClassVersion there, and a refusal may have anything.
+    fn matches_port_select(&self, mad: &Mad) -> bool {
+        let names_port = self.management == Management::Performance
+            && self.attribute != ClassPortInfo::ID
+            && mad.status() == 0
+            && mad.port_select() != 0;
+        !names_port || mad.port_select() == self.port_select
     }
 }
 

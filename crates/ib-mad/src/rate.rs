@@ -15,6 +15,9 @@ labeled_enum! {
     }
 }
 
+/// The width and the speed of a link.
+pub type LinkRate = (Width, Speed);
+
 impl Width {
     /// The width with this code in LinkWidthActive.
     pub fn from_code(code: u8) -> Option<Width> {

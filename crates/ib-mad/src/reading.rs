@@ -187,6 +187,11 @@ impl Reading<Totals> {
     pub fn link_errors(&self) -> u64 {
         counter::link_errors(|counter| self.get(counter).unwrap_or(0))
     }
+
+    /// Whether any of the counters of link errors has a value.
+    pub fn has_link_errors(&self) -> bool {
+        counter::LINK_ERRORS.iter().any(|counter| self.get(*counter).is_some())
+    }
 }
 
 #[cfg(test)]

@@ -9,16 +9,16 @@ use crate::mad::{DATA, Mad, SMP_DATA_LEN};
 use crate::node::device::{self, is_mellanox};
 use crate::node::{NodeIdentity, NodeKind, readable_description};
 use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
-use crate::port_state::SpeedFields;
+use crate::port_state::{PortState, SpeedFields};
 use crate::query::Query;
 
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
 macro_rules! queries {
-    ($($(#[$about:meta])* $query:ident($($port:ident)?) = $attribute:expr, $modifier:expr $(, $optional:ident)?;)+) => {$(
+    ($($(#[$about:meta])* $query:ident($($number:ident)?) = $attribute:expr, $modifier:expr $(, $optional:ident)?;)+) => {$(
         $(#[$about])*
-        pub fn $query($($port: PortNumber)?) -> Query {
+        pub fn $query($($number: PortNumber)?) -> Query {
             Query::subnet($attribute, $modifier)$(.$optional())?
         }
     )+};
@@ -39,6 +39,8 @@ queries! {
     mellanox_extended_port_info(port) = MellanoxExtendedPortInfo::ID, port.into(), optional;
     /// Reads PortInfoExtended of a port: its FEC mode.
     port_info_extended(port) = PortInfoExtended::ID, port.into(), optional;
+    /// Reads a [block](SwitchPortStateTable::block_of) of a switch's SwitchPortStateTable.
+    switch_port_state_table(block) = SwitchPortStateTable::ID, block.into(), optional;
 }
 
 attribute! {
@@ -177,6 +179,46 @@ impl PKeyTable {
     pub fn port_and_block(modifier: u32) -> (PortNumber, u16) {
         // The field has 16 bits, but port numbers end at 254; 255 is no port.
         ((modifier >> 16).min(255) as PortNumber, modifier as u16)
+    }
+}
+
+attribute! {
+    /// One block of SwitchPortStateTable: the PortStates of 128 ports, four bits each, from port 0 on; that of an even
+    /// port is the upper half of its byte. [`has_state_table`](crate::port_info::PortInfo::has_state_table) announces
+    /// it. The layout is that of OpenSM and python-rdma: no device's was seen.
+    pub struct SwitchPortStateTable = 0x0034 {
+        words: [u64; 8] = bytes(0, 8), "The states of 16 ports each.";
+    }
+}
+
+impl SwitchPortStateTable {
+    /// Ports per block.
+    pub const PER_BLOCK: PortNumber = 128;
+
+    /// The block that has a port's state.
+    pub fn block_of(port: PortNumber) -> u8 {
+        port / Self::PER_BLOCK
+    }
+
+    /// The state of a port of its block.
+    pub fn state(&self, port: PortNumber) -> PortState {
+        let (word, shift) = Self::place(port);
+        PortState::from_code((self.words[word] >> shift & 0xf) as u8)
+    }
+
+    /// The same block with the state of a port.
+    #[must_use]
+    pub fn with_state(mut self, port: PortNumber, state: PortState) -> Self {
+        let (word, shift) = Self::place(port);
+        self.words[word] =
+            self.words[word] & !(0xf << shift) | u64::from(state.code() & 0xf) << shift;
+        self
+    }
+
+    /// The word that has a port's state, and how many bits are below it.
+    fn place(port: PortNumber) -> (usize, u32) {
+        let at = port % Self::PER_BLOCK;
+        (usize::from(at / 16), 60 - 4 * u32::from(at % 16))
     }
 }
 
@@ -320,6 +362,56 @@ mod tests {
             [(0, (0, 0)), (0x0024_0003, (36, 3)), (0x0100_ffff, (255, 0xffff))]
         {
             assert_eq!(PKeyTable::port_and_block(modifier), expected, "{modifier:#x}");
+        }
+    }
+
+    #[test]
+    fn port_state_table_has_even_ports_in_high_nibbles() {
+        let mad = response(&[(0, &[0x41, 0x23]), (8, &[0x04]), (63, &[0x2f]), (64, &[0xff])]);
+        let table = SwitchPortStateTable::decode(&mad);
+        for (port, state) in [
+            (0, PortState::Active),
+            (1, PortState::Down),
+            (2, PortState::Init),
+            (3, PortState::Armed),
+            (4, PortState::Other(0)),
+            (16, PortState::Other(0)),
+            (17, PortState::Active),
+            (126, PortState::Init),
+            (127, PortState::Other(15)),
+            // Of the second block.
+            (128, PortState::Active),
+            (129, PortState::Down),
+            (145, PortState::Active),
+            (254, PortState::Init),
+            (255, PortState::Other(15)),
+        ] {
+            assert_eq!(table.state(port), state, "port {port}");
+            let block = u8::from(port > 127);
+            assert_eq!(SwitchPortStateTable::block_of(port), block, "port {port}");
+        }
+        let query = smp_of(switch_port_state_table(1));
+        assert_eq!((query.attribute(), query.modifier()), (0x34, 1));
+    }
+
+    fn smp_of(query: Query) -> Mad {
+        query.request(None, 1)
+    }
+
+    #[test]
+    fn port_state_table_round_trip() {
+        let states = [PortState::Down, PortState::Init, PortState::Armed, PortState::Active];
+        let state = |port: u8| states[usize::from(port) * 7 / 5 % 4];
+        for first in [0, 128] {
+            // What is there before is overwritten.
+            let before = SwitchPortStateTable { words: [u64::MAX; 8] };
+            let ports = first..=first + 127;
+            let table =
+                ports.clone().fold(before, |table, port| table.with_state(port, state(port)));
+            let mut mad = response(&[]);
+            table.encode(&mut mad);
+            let read = SwitchPortStateTable::decode(&mad);
+            assert!(ports.into_iter().all(|port| read.state(port) == state(port)));
         }
     }
 

@@ -66,13 +66,17 @@ impl GeneralInfo {
         word.is_some_and(|word| word >> (capability % 32) & 1 == 1)
     }
 
+    /// The numbers of the firmware's version; `None` if none is reported.
+    pub fn firmware_version(&self) -> Option<[u32; 3]> {
+        let short = [self.major, self.minor, self.subminor].map(u32::from);
+        let version = if self.extended == [0; 3] { short } else { self.extended };
+        Some(version).filter(|version| *version != [0; 3])
+    }
+
     /// The version of the firmware, `28.39.2048`; empty if none is reported.
     pub fn firmware(&self) -> String {
-        let short = [self.major, self.minor, self.subminor].map(u32::from);
-        match if self.extended == [0; 3] { short } else { self.extended } {
-            [0, 0, 0] => String::new(),
-            [major, minor, subminor] => format!("{major}.{minor}.{subminor:04}"),
-        }
+        let text = |[major, minor, subminor]: [u32; 3]| format!("{major}.{minor}.{subminor:04}");
+        self.firmware_version().map_or_else(String::new, text)
     }
 
     /// PSID; empty if none is reported.

@@ -24,6 +24,10 @@ pub enum FabricChange {
     SwapCable { port: PortId },
     /// How a node responds to requests of registers.
     SetRegisters { node: NodeId, behavior: RegisterBehavior },
+    /// How switches respond to requests of SwitchPortStateTable.
+    SetStateTable { nodes: Vec<NodeId>, behavior: TableBehavior },
+    /// How nodes respond to requests of HierarchyInfo.
+    SetFrontPanel { nodes: Vec<NodeId>, behavior: FrontPanelBehavior },
     /// Nodes require this VSKey in requests of the vendor class; 0 is none.
     SetVsKey { nodes: Vec<NodeId>, key: u64 },
     /// The link at this port, seen from either end, loses its signal or gets it back.
@@ -86,6 +90,33 @@ display_text::labeled_enum! {
         Refused, "refused", "Each register has status 0x14, unsupported.";
         Slow, "slow", "Pages of modules take five seconds.";
         Hung, "hung", "No response to requests of pages of modules.";
+    }
+}
+
+display_text::labeled_enum! {
+    /// How a switch responds to requests of SwitchPortStateTable.
+    #[derive(Default)]
+    pub enum TableBehavior {
+        #[default]
+        Normal, "normal", "As its generation does.";
+        Absent, "absent", "PortInfo does not announce it.";
+        Refused, "refused", "Status 0x0c, unsupported attribute.";
+        Hung, "hung", "No response.";
+        Zero, "zero", "No port has a state.";
+        Wrong, "wrong", "Each port is Active.";
+    }
+}
+
+display_text::labeled_enum! {
+    /// How a node responds to requests of HierarchyInfo: where its ports are at the front panel.
+    #[derive(Default)]
+    pub enum FrontPanelBehavior {
+        #[default]
+        Absent, "absent", "PortInfo does not announce it.";
+        Normal, "normal", "As its generation does.";
+        Blank, "blank", "Each value is N/A.";
+        Refused, "refused", "Status 0x0c, unsupported attribute.";
+        Hung, "hung", "No response.";
     }
 }
 

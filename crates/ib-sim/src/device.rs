@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::counter::{Counter, TABLE};
+use ib_mad::hierarchy::template;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Speed;
 
@@ -35,6 +36,10 @@ pub struct DeviceModel {
     pub benign: bool,
     pub general_info: bool,
     pub registers: bool,
+    pub state_table: bool,
+    pub nvlink: bool,
+    /// Template of HierarchyInfo; 0 if it has none.
+    pub hierarchy: u64,
     /// Major, minor and subminor version of the firmware, in GeneralInfo.
     pub firmware: [u32; 3],
 }
@@ -91,6 +96,9 @@ impl DeviceModel {
             benign: false,
             general_info: false,
             registers: false,
+            state_table: false,
+            nvlink: false,
+            hierarchy: 0,
         };
         for feature in list(next()?) {
             match feature {
@@ -98,6 +106,11 @@ impl DeviceModel {
                 "fec" => model.fec = true,
                 "benign" => model.benign = true,
                 "general" => model.general_info = true,
+                "state-table" => model.state_table = true,
+                "nvlink" => model.nvlink = true,
+                "template-3" => model.hierarchy = template::NDR,
+                "template-4" => model.hierarchy = template::XDR_SWITCH,
+                "template-5" => model.hierarchy = template::XDR_ADAPTER,
                 "registers" => (model.general_info, model.registers) = (true, true),
                 _ => return None,
             }
@@ -134,8 +147,10 @@ mod tests {
     #[test]
     fn every_row_is_read() {
         let rows = TEXT.lines().filter(|line| line.contains('\t')).count() - 1;
-        assert_eq!((MODELS.len(), rows), (17, 17));
-        let known = ["details", "fec", "benign", "general", "registers", "-"];
+        assert_eq!((MODELS.len(), rows), (18, 18));
+        let known =
+            ["details", "fec", "benign", "general", "registers", "state-table", "nvlink", "-"];
+        let known = [&known[..], &["template-3", "template-4", "template-5"]].concat();
         for row in TEXT.lines().filter(|line| line.contains('\t')).skip(1) {
             let features = row.rsplit('\t').next().unwrap();
             assert!(features.split(',').all(|feature| known.contains(&feature)), "{row}");

@@ -182,18 +182,20 @@ mod tests {
     use ib_mad::{DirectedRoute, smp};
 
     #[test]
-    fn capture_redacts_m_key() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("c.pcap");
-        let mut capture = Capture::create(&path, 1 << 20).unwrap();
+    fn capture_redacts_keys() {
         let key = 0x5ec2_e75e_c2e7_5ec2_u64;
-        let query = smp::port_info(1).with_m_key(MKey(key));
-        let mut mad = query.request(Some(&DirectedRoute::LOCAL), 1);
-        mad.put_be(ib_mad::DATA, 8, key);
-        capture.write(&mad, &Headers::default());
-        drop(capture);
-        let written = std::fs::read(&path).unwrap();
-        assert!(!written.windows(8).any(|bytes| bytes == key.to_be_bytes()));
+        // M_Key at the begin of PortInfo, and SM_Key after the GUID of SMInfo.
+        for (query, offset) in [(smp::port_info(1), 0), (smp::sm_info(), 8)] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("c.pcap");
+            let mut capture = Capture::create(&path, 1 << 20).unwrap();
+            let mut mad = query.with_m_key(MKey(key)).request(Some(&DirectedRoute::LOCAL), 1);
+            mad.put_be(ib_mad::DATA + offset, 8, key);
+            capture.write(&mad, &Headers::default());
+            drop(capture);
+            let written = std::fs::read(&path).unwrap();
+            assert!(!written.windows(8).any(|bytes| bytes == key.to_be_bytes()), "{query:?}");
+        }
     }
 
     #[test]

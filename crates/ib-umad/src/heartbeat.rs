@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counter of loop iterations; clones share it.
 ///
-/// [`run`](crate::plan::run) and [`drain_until`](crate::plan::drain_until) tick it at least every 100 ms, however dead the fabric is. So a hanging thread
-/// can be distinguished from a long discovery.
+/// [`run`](crate::plan::run) and [`drain_until`](crate::plan::drain_until) tick it at least every 100 ms, however dead
+/// the fabric is. So a hanging thread can be distinguished from a long discovery.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat(Arc<AtomicU64>);
 

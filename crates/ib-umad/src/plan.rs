@@ -18,6 +18,11 @@ pub trait QueryPlan {
 
     /// Handles the outcome of a request, at the moment at which it was known.
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment);
+
+    /// Whether the run must end: requests that were not sent yet are dropped, and have no outcome.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// Why a query plan was not completed.
@@ -51,10 +56,11 @@ pub fn run(
 ) -> Result<(), RunError> {
     client.begin_run();
     let mut stop_by = None;
-    let mut checked_at = transport.now();
+    // Read after each MAD that was sent or received, and not more often: a MAD takes a few microseconds.
+    let mut now = transport.now();
+    let mut checked_at = now;
     loop {
         let stopping = stop.load(Ordering::Relaxed);
-        let now = transport.now();
         if stopping {
             client.cancel_queued();
             if now > *stop_by.get_or_insert(now + SHUTDOWN_TIMEOUT) {
@@ -63,19 +69,23 @@ pub fn run(
             }
         }
         loop {
-            // The time is read for each MAD: a burst of 128 takes longer than a round trip.
-            let now = transport.now();
             let mut outgoing = client.poll_transmit(now);
             while outgoing.is_none() && !stopping && submit_next(plan, client) {
                 outgoing = client.poll_transmit(now);
             }
             let Some(outgoing) = outgoing else { break };
-            if !client.handle_sent(&outgoing, transport.send(&outgoing), now)? {
+            let is_free = client.handle_sent(&outgoing, transport.send(&outgoing), now)?;
+            // A burst of 128 takes longer than a round trip.
+            now = transport.now();
+            if !is_free {
                 break;
             }
         }
         while let Some((tag, outcome)) = client.poll_finished() {
-            plan.handle_outcome(tag, outcome.as_ref().map_err(|error| *error), transport.now());
+            plan.handle_outcome(tag, outcome.as_ref().map_err(|error| *error), now);
+        }
+        if plan.is_over() {
+            client.cancel_queued();
         }
         if client.is_idle() {
             if stopping {
@@ -90,7 +100,7 @@ pub fn run(
         let until = client.poll_timeout(now).min(now + STOP_CHECK);
         client.heartbeat.tick();
         let received = transport.receive(until).inspect_err(|_| client.reset())?;
-        let now = transport.now();
+        now = transport.now();
         let is_quiet = received.is_none();
         if let Some(received) = received {
             client.handle_response(received, now);

@@ -72,6 +72,9 @@ pub enum RequestError {
     /// Not sent: the node did not respond to earlier requests.
     #[error("not sent: the node is unresponsive")]
     Unresponsive,
+    /// Not sent: the node responds so slowly that it used up its time in this run.
+    #[error("not sent: the node responds too slowly")]
+    Slow,
     #[error("busy")]
     Busy,
     #[error("refused with MAD status {0:#06x}")]

@@ -65,8 +65,25 @@ impl MadStats {
         Class::ALL.into_iter().map(Some).chain([None])
     }
 
+    /// Whether MADs of a class can have an outcome. Only received MADs are of an unknown class; whether one that is
+    /// malformed is of a class is unknown.
+    pub fn is_counted(class: Option<Class>, outcome: MadOutcome) -> bool {
+        match outcome {
+            MadOutcome::Answered
+            | MadOutcome::Busy
+            | MadOutcome::Redirected
+            | MadOutcome::Refused
+            | MadOutcome::TimedOut
+            | MadOutcome::Unsent => class.is_some(),
+            MadOutcome::Malformed => class.is_none(),
+            MadOutcome::Stray => true,
+        }
+    }
+
     pub(crate) fn record(&mut self, class: impl Into<Option<Class>>, outcome: MadOutcome) {
-        self.outcomes[row(class.into())][outcome as usize] += 1;
+        let class = class.into();
+        debug_assert!(Self::is_counted(class, outcome), "{class:?}: {outcome:?}");
+        self.outcomes[row(class)][outcome as usize] += 1;
     }
 
     pub(crate) fn record_round_trip(&mut self, class: Class, round_trip: Duration) {

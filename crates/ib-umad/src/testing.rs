@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::hierarchy::HierarchyInfo;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::PortSamplesControl;
@@ -15,11 +16,16 @@ use ib_mad::port_info::{PortInfo, capability, capability2};
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::smp::{
-    NODE_DESCRIPTION, NodeInfo, SmInfo, SmState, SwitchInfo, encode_node_description,
+    NODE_DESCRIPTION, NodeInfo, SmInfo, SmState, SwitchInfo, SwitchPortStateTable,
+    encode_node_description,
 };
+use ib_mad::vendor_smp::SmpCapabilities;
 use ib_mad::{Counter, Guid, Lid, Mad, Moment, PortNumber, method, status};
 
-use crate::transport::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
+use crate::plane_set::PlaneSet;
+use crate::transport::{
+    LocalPort, MadTransport, OutgoingMad, QP1_QKEY, Received, SendError, TransportError,
+};
 
 /// Reaction to one MAD: a response after a time, with a status, to a redirect by LID and QP, or none.
 #[derive(Clone, Debug)]
@@ -27,6 +33,8 @@ pub enum Reply {
     Answered(Duration),
     Status(u16),
     Redirected(Lid, u32),
+    /// Two responses: one by this LID, and the right one after it.
+    Forged(Lid),
     Lost,
     Expired,
     /// Response with another transaction id.
@@ -57,6 +65,12 @@ pub struct ScriptedNode {
     /// FECModeActive of its ports, if PortInfoExtended is supported.
     pub fec: Option<u16>,
     pub state_change: bool,
+    /// It announces SwitchPortStateTable, and has it.
+    pub state_table: bool,
+    /// It announces HierarchyInfo, and has this one of each port.
+    pub hierarchy: Option<fn(PortNumber) -> HierarchyInfo>,
+    /// CapabilityMask of GeneralInfo of subnet management, if it is supported.
+    pub smp_capabilities: Option<[u32; 4]>,
     pub sm_lid: u16,
     /// SMState, priority and ActCount of its subnet manager, if any.
     pub manager: Option<(u8, u8, u32)>,
@@ -70,12 +84,16 @@ pub struct ScriptedTransport {
     pub nodes: Vec<ScriptedNode>,
     /// The local node and port.
     pub local_port: (usize, PortNumber),
+    /// The local port of each plane, if it is one of a multi-plane HCA.
+    pub planes: BTreeMap<u8, (usize, PortNumber)>,
     pub reply: Box<dyn FnMut(&OutgoingMad) -> Reply + Send>,
     /// PortPhysicalState of ports without a link.
     pub polling: PhysicalState,
     pub speed: Speed,
     /// RedirectP_Key of redirects.
     pub redirect_p_key: u16,
+    /// RedirectQ_Key of redirects.
+    pub redirect_q_key: u32,
     /// Modifies the data of each response.
     pub garble: Garble,
     pub sent: Vec<OutgoingMad>,
@@ -93,8 +111,10 @@ impl ScriptedTransport {
     pub fn new(nodes: Vec<ScriptedNode>) -> Self {
         ScriptedTransport {
             redirect_p_key: 0,
+            redirect_q_key: QP1_QKEY,
             nodes,
             local_port: (0, 1),
+            planes: BTreeMap::new(),
             reply: Box::new(|_| Reply::Answered(ROUND_TRIP)),
             polling: PhysicalState::Polling,
             speed: Speed::Edr,
@@ -116,7 +136,10 @@ impl ScriptedTransport {
             let (at, (port, _)) = ends.find(|(_, (_, lid))| **lid == outgoing.lid.0)?;
             return Some((at, *port));
         }
-        let mut at = self.local_port;
+        let mut at = match outgoing.plane {
+            0 => self.local_port,
+            plane => *self.planes.get(&plane)?,
+        };
         for (hop, port) in outgoing.mad.route_ports().iter().enumerate() {
             let node = &self.nodes[at.0];
             if hop > 0 && node.kind != NodeKind::Switch {
@@ -159,6 +182,23 @@ impl ScriptedTransport {
             }
             (true, PortInfo::ID) => {
                 self.port_info(node, response.modifier() as u8).encode(response);
+            }
+            (true, SwitchPortStateTable::ID) if node.state_table => {
+                let first = response.modifier() as u8 * SwitchPortStateTable::PER_BLOCK;
+                let ports = first..=first + (SwitchPortStateTable::PER_BLOCK - 1);
+                let state = |port| self.port_info(node, port).state;
+                let table = SwitchPortStateTable::default();
+                ports
+                    .fold(table, |table, port| table.with_state(port, state(port)))
+                    .encode(response);
+            }
+            (true, HierarchyInfo::ID) => {
+                let is_switch = node.kind == NodeKind::Switch;
+                let (port, _) = HierarchyInfo::port_and_block(response.modifier());
+                node.hierarchy?(if is_switch { port } else { ingress }).encode(response);
+            }
+            (true, SmpCapabilities::ID) => {
+                SmpCapabilities { words: node.smp_capabilities? }.encode(response);
             }
             (true, SmInfo::ID) => {
                 let (state, priority, act_count) = node.manager?;
@@ -208,6 +248,13 @@ impl ScriptedTransport {
             ..PortInfo::default()
         }
         .with_speeds(speeds, speeds, Some(self.speed));
+        if node.state_table {
+            info.capabilities |= capability::CAPABILITY_MASK2;
+            info.capabilities2 |= capability2::SWITCH_PORT_STATE_TABLE;
+        }
+        if node.hierarchy.is_some() {
+            info.capabilities |= capability::HIERARCHY_INFO;
+        }
         if node.fec.is_some() {
             info.capabilities |= capability::CAPABILITY_MASK2;
             info.capabilities2 |= capability2::PORT_INFO_EXTENDED;
@@ -218,7 +265,7 @@ impl ScriptedTransport {
 
 /// Symbol errors of a port of the scripted fabric.
 pub fn symbol_errors(node: usize, port: PortNumber) -> u16 {
-    node as u16 * 100 + u16::from(port)
+    (node as u16).wrapping_mul(100).wrapping_add(u16::from(port))
 }
 
 impl MadTransport for ScriptedTransport {
@@ -231,7 +278,9 @@ impl MadTransport for ScriptedTransport {
     }
 
     fn local_port(&self) -> LocalPort {
-        LocalPort::UNKNOWN
+        let planes = self.planes.keys();
+        let planes = planes.fold(PlaneSet::EMPTY, |set, plane| set.with(*plane));
+        LocalPort { planes, ..LocalPort::UNKNOWN }
     }
 
     fn refresh(&mut self) {}
@@ -246,7 +295,8 @@ impl MadTransport for ScriptedTransport {
             _ => self.sent.push(outgoing.clone()),
         }
         let whole = |mad: Mad| Received::Mad { from: outgoing.lid, mad };
-        let timed_out = Received::Expired { transaction_id: outgoing.mad.transaction_id() };
+        let (class, transaction_id) = (outgoing.mad.class(), outgoing.mad.transaction_id());
+        let timed_out = Received::Expired { class, transaction_id };
         let mut echo = outgoing.mad.clone();
         echo.0[3] = method::GET_RESPONSE;
         let received = match reply {
@@ -263,12 +313,16 @@ impl MadTransport for ScriptedTransport {
                 Some((ROUND_TRIP, whole(echo)))
             }
             Reply::Redirected(redirect_lid, redirect_qp) => {
-                let redirect_pkey = self.redirect_p_key;
-                let none = ClassPortInfo::default();
                 echo.set_status(status::REDIRECT);
                 echo.put_be(16, 2, ClassPortInfo::ID.into());
-                ClassPortInfo { redirect_lid, redirect_qp, redirect_pkey, ..none }
-                    .encode(&mut echo);
+                ClassPortInfo {
+                    redirect_lid,
+                    redirect_qp,
+                    redirect_pkey: self.redirect_p_key,
+                    redirect_qkey: self.redirect_q_key,
+                    ..ClassPortInfo::default()
+                }
+                .encode(&mut echo);
                 Some((ROUND_TRIP, whole(echo)))
             }
             Reply::Expired => Some((ROUND_TRIP, timed_out)),
@@ -277,6 +331,11 @@ impl MadTransport for ScriptedTransport {
                 Some((ROUND_TRIP, whole(echo)))
             }
             Reply::Short => Some((ROUND_TRIP, Received::Malformed { bytes: 100 })),
+            Reply::Forged(from) => {
+                let forged = Received::Mad { from, mad: outgoing.mad.response() };
+                self.arrivals.insert((self.now, self.sent.len()), forged);
+                self.respond(outgoing).map(|mad| (ROUND_TRIP, whole(mad)))
+            }
             Reply::Lost | Reply::Refused | Reply::Full => None,
         };
         let mut waits = outgoing.timeout + Duration::from_millis(100);
@@ -332,6 +391,9 @@ pub fn fabric(
         tick: None,
         fec: None,
         state_change: false,
+        state_table: false,
+        hierarchy: None,
+        smp_capabilities: None,
         sm_lid: 1,
         manager: None,
     };

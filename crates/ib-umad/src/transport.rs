@@ -5,9 +5,10 @@ use std::time::Duration;
 use ib_mad::class_port_info::Redirect;
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
-use ib_mad::{Class, Guid, Lid, Mad, Moment};
+use ib_mad::{Class, DirectedRoute, Guid, Lid, Mad, Moment};
 use thiserror::Error;
 
+use crate::plane_set::PlaneSet;
 use crate::request::{Address, GlobalRoute, Request};
 
 /// Q_Key of QP1 (IBTA 1.4, 3.5.3).
@@ -19,12 +20,15 @@ pub(crate) const QP1_QKEY: u32 = 0x8001_0000;
 pub struct OutgoingMad {
     /// The class, which selects the local queue pair.
     pub class: Class,
+    /// The plane that a directed route starts from; 0 is any.
+    pub plane: u8,
     /// LID of the destination; the permissive LID for a directed route.
     pub lid: Lid,
     pub route: Option<GlobalRoute>,
     pub qp: u32,
-    /// Q_Key; 0 on QP0.
+    /// Q_Key; 0 on QP0. The kernel sends with that of QP1 whatever it is.
     pub qkey: u32,
+    /// Service level: that of the redirect, or the one that is set for GMPs; 0 for SMPs.
     pub sl: u8,
     /// P_Key of a redirect; `None` for the transport's own.
     pub p_key: Option<PKey>,
@@ -39,6 +43,7 @@ impl OutgoingMad {
         redirect: Option<Redirect>,
         transaction_id: u32,
         timeout: Duration,
+        sl: u8,
     ) -> Self {
         let class = request.class();
         let (directed, lid, route) = match &request.to {
@@ -46,11 +51,13 @@ impl OutgoingMad {
             Address::Lid(lid) => (None, *lid, None),
             Address::Global(route) => (None, route.lid, Some(*route)),
         };
-        let (qp, qkey) = if class.is_smp() { (0, 0) } else { (1, QP1_QKEY) };
-        let agent = Redirect { lid, qp, qkey, sl: 0, p_key: None };
-        let Redirect { lid, qp, qkey, sl, p_key } = redirect.unwrap_or(agent);
+        // SMPs have virtual lane 15.
+        let (qp, qkey, sl) = if class.is_smp() { (0, 0, 0) } else { (1, QP1_QKEY, sl) };
+        let agent = Redirect { lid, qp, qkey, sl, p_key: None };
+        let Redirect { lid, qp, qkey: _, sl, p_key } = redirect.unwrap_or(agent);
         let mad = request.query.request(directed, transaction_id);
-        OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout, mad }
+        let plane = directed.map_or(0, DirectedRoute::plane);
+        OutgoingMad { class, plane, lid, route, qp, qkey, sl, p_key, timeout, mad }
     }
 }
 
@@ -61,8 +68,8 @@ impl OutgoingMad {
 pub enum Received {
     /// A MAD from the fabric.
     Mad { from: Lid, mad: Mad },
-    /// The kernel's time-out of a request.
-    Expired { transaction_id: u32 },
+    /// The kernel's time-out of a request; the class as in the MAD.
+    Expired { class: u8, transaction_id: u32 },
     /// A packet that is not a complete MAD.
     Malformed { bytes: usize },
 }
@@ -95,13 +102,29 @@ pub enum SendError {
 pub struct LocalPort {
     /// GUID of the port, if it is known.
     pub guid: Option<Guid>,
+    /// Its present LID, if it is known.
+    pub lid: Option<Lid>,
     /// Whether the port has the P_Key for GMPs. Without it GMPs are not sent.
     pub has_p_key: bool,
+    /// Whether requests of the vendor class can be sent, which read registers.
+    pub has_vendor_class: bool,
+    /// Whether its device is still the one that was opened. If not, each send may be refused until it is opened again.
+    pub is_present: bool,
+    /// The planes whose ports are Active, as far as is known: directed routes can start from each. Empty with an HCA that
+    /// is not multi-plane.
+    pub planes: PlaneSet,
 }
 
 impl LocalPort {
     /// A port of which nothing is known, and that sends GMPs.
-    pub const UNKNOWN: LocalPort = LocalPort { guid: None, has_p_key: true };
+    pub const UNKNOWN: LocalPort = LocalPort {
+        guid: None,
+        lid: None,
+        has_p_key: true,
+        has_vendor_class: true,
+        is_present: true,
+        planes: PlaneSet::EMPTY,
+    };
 }
 
 /// Sends and receives single MADs, and provides the clock. No method has a default: a transport that wraps another one
@@ -116,7 +139,7 @@ pub trait MadTransport {
     /// What is known of the local port without a query.
     fn local_port(&self) -> LocalPort;
 
-    /// Reads again what is cached of the local port; called at each discovery.
+    /// Reads again what is cached of the local port; called before each discovery and each sweep.
     fn refresh(&mut self);
 
     /// Sends a MAD without waiting.

@@ -76,8 +76,8 @@ impl Arrows {
         reached
     }
 
-    /// `layers`: crates and modules of the program, lowest first. Returns those that it does not name, and the arrows
-    /// that run up.
+    /// `layers`: crates and modules of the program, lowest first. Returns those that it does not name, the names that
+    /// do not exist, and the arrows that run up.
     pub fn against(&self, layers: &str, files: &BTreeSet<&FilePath>) -> Vec<String> {
         let lines =
             layers.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -85,8 +85,11 @@ impl Arrows {
             lines.enumerate().map(|(level, name)| (name, level)).collect();
         let units: BTreeSet<String> = files.iter().map(|file| unit(file)).collect();
         let unlisted = units.iter().filter(|unit| !levels.contains_key(unit.as_str()));
-        let mut found: Vec<String> =
-            unlisted.map(|unit| format!("not in layers.txt: {unit}")).collect();
+        let stale = levels.keys().filter(|name| !units.contains(**name));
+        let mut found: Vec<String> = unlisted
+            .map(|unit| format!("not in layers.txt: {unit}"))
+            .chain(stale.map(|name| format!("does not exist, but in layers.txt: {name}")))
+            .collect();
         for (from, targets) in &self.0 {
             let level = levels.get(unit(from).as_str());
             let up = targets

@@ -34,8 +34,9 @@ fn read_workspace() -> Result<String, String> {
     let read = |file: &Path| fs::read_to_string(file).ok();
     let mut modules = Modules::new(&read);
     modules.add_package("fabric-exporter", "src")?;
-    for folder in fs::read_dir("crates").map_err(|e| format!("crates: {e}"))?.flatten() {
-        let name = folder.file_name().to_string_lossy().into_owned();
+    let unreadable = |e| format!("crates: {e}");
+    for folder in fs::read_dir("crates").map_err(unreadable)? {
+        let name = folder.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
         modules.add_package(&name, &format!("crates/{name}/src"))?;
     }
     let layers = "crates/source-check/layers.txt";

@@ -105,8 +105,11 @@ impl Declarations {
                     "struct" | "enum" | "union" | "trait" | "type" | "fn" | "const" | "static",
                     name,
                 ) => {
+                    // No name: `fn(&B)`, `.union(other)`, `const { … }`; nor has `*const T` one.
+                    let is_pointer = at > 1 && is_punct(tokens.get(at - 2), '*');
+                    let name = name.filter(|_| !is_pointer);
+                    at += usize::from(name.is_some());
                     self.items.extend(name.filter(|_| items));
-                    at += 1;
                 }
                 _ => at = self.read_path(&tokens, at - 1, items),
             }

@@ -46,6 +46,25 @@ fn files_that_import_each_other_are_a_circle() {
 }
 
 #[test]
+fn a_keyword_without_a_name_hides_nothing() {
+    let uses = [
+        "fn f(g: fn(&crate::b::B)) {}",
+        "fn f(g: *const crate::b::B) {}",
+        "fn f() -> usize { const { crate::b::B::SIZE } }",
+        "fn f(all: Set) { all.union(&[crate::b::B]) }",
+    ];
+    for text in uses {
+        let a = format!("pub struct A; {text}");
+        let files = [
+            ("lib.rs", "mod a; mod b;"),
+            ("a.rs", a.as_str()),
+            ("b.rs", "pub struct B(crate::a::A);"),
+        ];
+        assert_eq!(in_low(&files).len(), 3, "{text}");
+    }
+}
+
+#[test]
 fn an_exported_name_counts_for_the_file_that_defines_it() {
     let mut files = [
         ("lib.rs", "mod a; mod b; pub use a::*; pub(crate) use self::b::{B, other};"),
@@ -87,7 +106,10 @@ fn code_for_tests_is_not_read() {
 #[test]
 fn an_import_from_a_higher_layer_is_found() {
     let files = [("low/src/lib.rs", "use high::High;"), ("high/src/lib.rs", "pub struct High;")];
-    assert_eq!(findings(&files, "high # of the text\nlow"), ["not in layers.txt: high"]);
+    assert_eq!(
+        findings(&files, "high # of the text\nlow"),
+        ["not in layers.txt: high", "does not exist, but in layers.txt: high # of the text"]
+    );
     assert!(findings(&files, "# lowest first\n\nhigh\nlow").is_empty());
     let expected = ["up the layers: lib.rs -> crates/high/src/lib.rs: High"];
     assert_eq!(findings(&files, "low\nhigh"), expected);

@@ -1,6 +1,7 @@
 //! The MADs in a capture file, read without the code under test.
 
 use std::path::Path;
+use std::time::Duration;
 
 /// A MAD.
 pub type Mad = [u8; 256];
@@ -14,8 +15,46 @@ const BEFORE_MAD: usize = 16 + 8 + 12 + 8;
 /// The methods of a program that only reads: `Get` and `GetTable`, and their responses.
 const READING_METHODS: [u8; 4] = [0x01, 0x12, 0x81, 0x92];
 
+/// A request of a capture, with its destination.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// When it was sent, since the epoch.
+    pub at: Duration,
+    /// LID of the destination; the permissive one for a directed route.
+    pub lid: u16,
+    /// Its bytes.
+    pub mad: Mad,
+}
+
+impl Request {
+    /// The management class.
+    pub fn class(&self) -> u8 {
+        self.mad[1]
+    }
+
+    /// Whether a class is one of subnet management, on QP0.
+    pub fn is_smp_class(class: u8) -> bool {
+        matches!(class, 0x01 | 0x81)
+    }
+
+    /// Whether it is on QP0.
+    pub fn is_smp(&self) -> bool {
+        Self::is_smp_class(self.class())
+    }
+}
+
+/// Reads all requests of a pcap file; panics when the file is incomplete.
+pub fn requests(path: &Path) -> Vec<Request> {
+    let is_request = |packet: &Request| packet.mad[3] & 0x80 == 0;
+    packets(path).into_iter().filter(is_request).collect()
+}
+
 /// Reads all MADs of a pcap file; panics when the file is incomplete.
 pub fn read(path: &Path) -> Vec<Mad> {
+    packets(path).into_iter().map(|packet| packet.mad).collect()
+}
+
+fn packets(path: &Path) -> Vec<Request> {
     let file = path.display();
     let bytes =
         std::fs::read(path).unwrap_or_else(|e| panic!("cannot read the capture {file}: {e}"));
@@ -33,9 +72,9 @@ pub fn read(path: &Path) -> Vec<Mad> {
         ref magic => panic!("{file}: not a pcap file: it begins with {magic:02x?}"),
     };
     assert_eq!(number(&header[20..]), LINKTYPE_ERF, "{file}: the link type");
-    let mut mads = Vec::new();
+    let mut packets = Vec::new();
     while !rest.is_empty() {
-        let record = mads.len();
+        let record = packets.len();
         let cut = || panic!("{file}: record {record} is cut short");
         let (head, after) = rest.split_at_checked(16).unwrap_or_else(cut);
         let (packet, after) =
@@ -43,10 +82,16 @@ pub fn read(path: &Path) -> Vec<Mad> {
         let mad = packet.get(BEFORE_MAD..BEFORE_MAD + 256).unwrap_or_else(|| {
             panic!("{file}: record {record} of {} bytes has no room for a MAD", packet.len())
         });
-        mads.push(mad.try_into().expect("a slice of 256 bytes"));
+        packets.push(Request {
+            // In microseconds: the only captures that are asked for times are our own.
+            at: Duration::new(number(head).into(), number(&head[4..]) * 1_000),
+            // In the LRH, after the ERF header.
+            lid: u16::from_be_bytes([packet[18], packet[19]]),
+            mad: mad.try_into().expect("a slice of 256 bytes"),
+        });
         rest = after;
     }
-    mads
+    packets
 }
 
 /// Panics unless there is a MAD in the file, and all MADs only read.

@@ -16,10 +16,10 @@ use super::sysfs::Tree;
 use super::wait_until;
 
 /// How long the exporter may take to listen.
-const LISTEN_LIMIT: Duration = Duration::from_secs(30);
+const LISTEN_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long the first sweep may take.
-const READY_LIMIT: Duration = Duration::from_secs(120);
+const READY_LIMIT: Duration = Duration::from_secs(240);
 
 /// How long one response may take.
 const HTTP_LIMIT: Duration = Duration::from_secs(60);
@@ -247,6 +247,11 @@ impl Exporter {
     /// The MADs it has captured; whole once it has stopped.
     pub fn capture_mads(&self) -> Vec<Mad> {
         capture::read(&capture_file(&self.dir))
+    }
+
+    /// The requests it has captured; whole once it has stopped.
+    pub fn capture_requests(&self) -> Vec<capture::Request> {
+        capture::requests(&capture_file(&self.dir))
     }
 
     /// Panics unless it has sent and received MADs, and none that could change the fabric.

@@ -272,7 +272,7 @@ struct Flags {
 }
 
 impl Setting {
-    fn action(&self, net: &Net) -> FabricChange {
+    fn change(&self, net: &Net) -> FabricChange {
         let row = TABLE.iter().find(|row| row.metric == self.counter.metric);
         let row = row.unwrap_or_else(|| panic!("no row {}", self.counter.metric));
         let port = port_in(net, &self.node, self.port);
@@ -306,9 +306,9 @@ impl InSimulator {
             ..story.delivery
         };
         // By the scenario: the first sweep may be over at moment 0, before a test can act.
-        let set = settings.iter().map(|setting| setting.action(&story.net));
+        let set = settings.iter().map(|setting| setting.change(&story.net));
         let set: Vec<TimedChange> =
-            set.map(|action| TimedChange { at: Duration::ZERO, change: action }).collect();
+            set.map(|change| TimedChange { at: Duration::ZERO, change }).collect();
         story.changes.splice(0..0, set);
         Self::of(story, site.flags)
     }
@@ -390,7 +390,7 @@ impl Ground for InSimulator {
 
     fn set(&self, settings: &[Setting]) {
         for setting in settings {
-            self.simulated.act(setting.action(&self.simulated.story().net));
+            self.simulated.act(setting.change(&self.simulated.story().net));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ib_mad::{Guid, Lid};
+
 use super::Ibsim;
 use super::child::{self, Running};
 use super::seat::Seat;
@@ -30,7 +32,19 @@ impl OpenSm {
 
     /// Starts `OpenSM` on a seat of the caller's choice: a second one, or a slow one.
     pub fn start_at(seat: impl Into<Seat>) -> Self {
-        Self::start_until(seat, CONFIG, "SUBNET UP")
+        Self::start_until(seat, CONFIG, &[], "SUBNET UP")
+    }
+
+    /// Starts `OpenSM` on a seat with a file `guid2lid`, as an earlier run leaves it: ports that have other LIDs get
+    /// these.
+    pub fn start_with_lids(seat: impl Into<Seat>, lids: &[(Guid, Lid)]) -> Self {
+        Self::start_until(seat, CONFIG, lids, "SUBNET UP")
+    }
+
+    /// Starts `OpenSM` on the fabric's first host, with an LMC: each port of an adapter gets 2^LMC LIDs.
+    pub fn start_with_lmc(ibsim: &Ibsim, lmc: u8) -> Self {
+        let config = format!("{CONFIG}lmc {lmc}\n");
+        Self::start_until(ibsim.sm_seat(), &config, &[], "SUBNET UP")
     }
 
     /// Starts `OpenSM` where another one is the master, and waits until it is standby. When the master has
@@ -39,16 +53,25 @@ impl OpenSm {
         // One poll, and four retries.
         let poll = patience.as_millis() / 5;
         let config = format!("{CONFIG}sminfo_polling_timeout {poll}\npolling_retry_number 4\n");
-        Self::start_until(seat, &config, "Entering STANDBY state")
+        Self::start_until(seat, &config, &[], "Entering STANDBY state")
     }
 
     /// Starts it and waits until its log shows that it is up.
-    fn start_until(seat: impl Into<Seat>, settings: &str, logs: &str) -> Self {
+    fn start_until(
+        seat: impl Into<Seat>,
+        settings: &str,
+        lids: &[(Guid, Lid)],
+        logs: &str,
+    ) -> Self {
         let seat = seat.into();
         let dir = seat.new_dir("opensm");
         let (config, log) = (dir.join("osm.conf"), dir.join("osm.log"));
         std::fs::write(&config, settings)
             .unwrap_or_else(|e| panic!("cannot write {}: {e}", config.display()));
+        // From the first to the last LID of a port.
+        let lines =
+            lids.iter().map(|(guid, lid)| format!("{:#018x} {1:#06x} {1:#06x}\n", guid.0, lid.0));
+        std::fs::write(dir.join("guid2lid"), lines.collect::<String>()).expect("guid2lid");
         let mut command = seat.command_in(require("opensm"), &dir);
         command
             // Without these OpenSM keeps its files below /var, for all instances together.

@@ -29,10 +29,12 @@ pub fn target_tmp() -> PathBuf {
     target().join("tmp")
 }
 
-/// The program under test. Cargo builds it with the integration tests, beside them.
+/// The program under test: that of `PROGRAM_UNDER_TEST`, or the one that cargo builds with the integration tests,
+/// beside them, with the features of the tests.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
-        let path = profile_dir().join("fabric-exporter");
+        let given = std::env::var_os("PROGRAM_UNDER_TEST").map(|path| root().join(path));
+        let path = given.unwrap_or_else(|| profile_dir().join("fabric-exporter"));
         assert!(path.exists(), "{}: not built; run the tests by cargo test", path.display());
         path.into_os_string().into_string().expect("a path in UTF-8")
     });

@@ -19,7 +19,7 @@ pub fn page() -> String {
         FABRIC,
         [
             ("{{summary}}", families(summary::families())),
-            ("{{nodes and ports}}", families(fabric::families())),
+            ("{{nodes and ports}}", families(fabric::node_and_port_families())),
             ("{{counters}}", counters()),
             ("{{findings}}", families(fabric::findings_families())),
             ("{{subnet managers}}", families(fabric::manager_families())),

@@ -257,9 +257,9 @@ impl Simulated {
 
     /// The same for a scrape that selects.
     pub fn scrape_of(&self, selection: &Selection, now: SystemTime) -> String {
-        let exposition = RenderedMetrics::first(self.states.borrow().clone());
+        let metrics = RenderedMetrics::first(self.states.borrow().clone());
         let own = OwnMetrics::new(Path::new("/proc"));
-        exposition.document_at(now, selection, Format::Text, &own).to_text().unwrap()
+        metrics.document_at(now, selection, Format::Text, &own).to_text().unwrap()
     }
 
     /// The simulated fabric as it is now, while its time stops.
@@ -270,8 +270,8 @@ impl Simulated {
     }
 
     /// Applies an event now.
-    pub fn act(&self, action: FabricChange) {
-        lock(&self.world).apply(self.gate.until(), action);
+    pub fn act(&self, change: FabricChange) {
+        lock(&self.world).apply(self.gate.until(), change);
     }
 
     /// The scenario as it was built.

@@ -47,6 +47,7 @@ Examples:
   fabric-exporter demo --speedup 10 --clock 10
   fabric-exporter demo --hosts 5000
   fabric-exporter demo --topology my-fabric.topo    # written by ibnetdiscover
+  fabric-exporter demo --topology xdr
   fabric-exporter demo --hosts 500 --scenario tests/scenarios/bad-cable.yml
 
 Then run \"fabric-exporter links --url http://127.0.0.1:10315\". Ctrl-C stops the demo.";
@@ -66,18 +67,20 @@ const TOUR: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/tour.m
         arg, "Size limit of that file [default: 1GiB; 64MiB if temporary]")),
     mut_arg("hca", |arg| arg.hide(true)),
     mut_arg("port", |arg| arg.hide(true)),
+    mut_arg("smi_hca", |arg| arg.hide(true)),
+    mut_arg("smi_port", |arg| arg.hide(true)),
 )]
 pub struct DemoArgs {
     /// YAML file with a fabric and a timeline of faults
     ///
     /// The built-in scenario has a bad cable, a flapping link, a slow receiver, a PFC storm, a reboot and cleared
-    /// counters. With --topology the default is traffic without faults.
+    /// counters. With --topology FILE the default is traffic without faults.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Use the fabric of a dump or of an ibsim file
+    /// Use the fabric of a dump or of an ibsim file, or a multi-plane one (xdr)
     ///
     /// Instead of the fabric of the scenario. Dumps: db_csv, lst and net_dump of ibdiagnet2, ibnetdiscover [-p], and
-    /// iblinkinfo.
+    /// iblinkinfo. xdr is a small fabric of XDR switches with faults of planes; no such fabric was observed.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
     /// Number of hosts [default: as in the scenario]
@@ -125,6 +128,9 @@ pub struct DemoArgs {
     process: ProcessOptions,
 }
 
+/// The value of --topology for the built-in multi-plane fabric. A file of that name is `./xdr`.
+const XDR: &str = "xdr";
+
 /// The nodes and cables of a dump or of an ibsim file.
 fn topology(path: &Path) -> Result<Net, Fatal> {
     let wrong =
@@ -132,29 +138,31 @@ fn topology(path: &Path) -> Result<Net, Fatal> {
     let bytes = yaml_config::file::read(path, MAX_TOPOLOGY_BYTES).map_err(|error| wrong(&error))?;
     let text = String::from_utf8_lossy(&bytes);
     let parsed = ib_sim::net::file::parse(&text);
-    if parsed.is_ok() || Format::of(&text).is_none() {
+    let formats = if parsed.is_ok() { Vec::new() } else { fabric_dumps::formats(&bytes) };
+    if formats.is_empty() {
         return parsed.map_err(|error| wrong(&error));
     }
     match fabric_dumps::read(&[path.to_owned()]) {
-        Ok(dumps) => {
-            ib_sim::net::file::parse(&dumps[0].to_ibnetdiscover()).map_err(|error| wrong(&error))
-        }
+        Ok(dumps) => ib_sim::net::file::parse(&dumps.dumps[0].to_ibnetdiscover())
+            .map_err(|error| wrong(&error)),
         // A net file with a mistake: the simulator knows that format better.
-        Err(_) if Format::of(&text) == Some(Format::IbNetDiscover) => {
-            parsed.map_err(|error| wrong(&error))
-        }
+        Err(_) if formats == [Format::IbNetDiscover] => parsed.map_err(|error| wrong(&error)),
         Err(error) => Err(Fatal::usage(format!("--topology: {error}"))),
     }
 }
 
 /// Runs until SIGTERM or SIGINT, or until the terminal is closed (SIGHUP).
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
-    if args.fabric.hca.is_some() || args.fabric.port.is_some() {
+    let FabricOptions { hca, port, smi_hca, smi_port, .. } = &args.fabric;
+    if hca.is_some() || port.is_some() || smi_hca.is_some() || smi_port.is_some() {
         let problem = "the demo uses no HCA: its scenario selects the simulated port (seat)";
-        return Err(Fatal::usage(format!("--fabric.hca, --fabric.port: {problem}")));
+        let options = "--fabric.hca, --fabric.port, --fabric.smi-hca, --fabric.smi-port";
+        return Err(Fatal::usage(format!("{options}: {problem}")));
     }
+    let is_xdr = args.topology.as_deref() == Some(Path::new(XDR));
     let scenario = match (&args.scenario, &args.topology) {
         (Some(path), _) => Scenario::read(path),
+        (None, Some(_)) if is_xdr => Scenario::demo_xdr(),
         // The built-in scenario names nodes that another fabric may not have.
         (None, Some(path)) => {
             Scenario::parse(&path.display().to_string(), "about: Traffic without faults")
@@ -164,13 +172,17 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let is_built_in = args.scenario.is_none() && args.topology.is_none();
     // The built-in scenario has them already.
     let hosts = args.hosts.filter(|_| !is_built_in);
-    let overrides =
-        Overrides { fabric: args.topology, hosts, speedup: args.speedup, clock: args.clock };
+    let fabric = args.topology.filter(|_| !is_xdr);
+    let overrides = Overrides { fabric, hosts, speedup: args.speedup, clock: args.clock };
     let scenario = scenario.map_err(Fatal::usage)?;
     // Wrong settings are reported before the file is read.
     scenario.source(&overrides).map_err(Fatal::usage)?;
     let resolved = match &overrides.fabric {
         Some(path) => scenario.resolve_on(topology(path)?, &overrides),
+        None if is_xdr => {
+            let net = Scenario::demo_xdr().and_then(|xdr| xdr.net(&overrides));
+            net.and_then(|net| scenario.resolve_on(net, &overrides))
+        }
         None => scenario.resolve(&overrides),
     };
     let mut resolved = resolved.map_err(Fatal::usage)?;

@@ -1,5 +1,6 @@
 //! Which history is read, and which period of it.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,9 +19,8 @@ use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader, Recorder, Source};
 use fabric_observation::RecorderMetrics;
 use ib_fabric::reference::Reference;
-use yaml_config::units::HumanDuration;
 
-use crate::cli::dumps;
+use crate::cli::dumps::{self, ReadingArgs};
 use crate::cli::leftovers::TemporaryFolder;
 use crate::exit::Fatal;
 
@@ -57,15 +57,8 @@ pub struct OriginArgs {
     /// The formats are those of "links --from". Each dump counts as one sweep.
     #[arg(id = "dumps", long = "from", value_name = "PATH", num_args = 1.., global = true, help_heading = "Source")]
     from: Vec<PathBuf>,
-    /// Time between the dumps, if the files do not contain it
-    #[arg(
-        long,
-        value_name = "DURATION",
-        global = true,
-        requires = "dumps",
-        help_heading = "Source"
-    )]
-    between: Option<HumanDuration>,
+    #[command(flatten)]
+    reading: ReadingArgs,
 }
 
 /// The arguments that name a window.
@@ -129,7 +122,11 @@ impl OriginArgs {
     pub(super) fn open(self) -> Result<Origin, Fatal> {
         match (self.from.is_empty(), self.file, self.url) {
             (false, None, None) => {
-                import(&dumps::read(&self.from, self.between.map(Duration::from))?)
+                let read = dumps::read(&self.from, &self.reading)?;
+                for note in dumps::notes(&read).iter().chain(&dumps::unused(&read)) {
+                    let _ = writeln!(std::io::stderr(), "{note}");
+                }
+                import(&read.dumps)
             }
             (true, Some(file), None) => Ok(Origin::File(Box::new(Reader::open(&file)?), None)),
             (true, None, Some(url)) => HistoryClient::new(&url, &self.access)
@@ -175,6 +172,11 @@ pub(super) fn import(dumps: &[Dump]) -> Result<Origin, Fatal> {
 }
 
 impl WindowArgs {
+    /// Whether any of them is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.since.is_some() || self.until.is_some() || self.at.is_some()
+    }
+
     pub(super) fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
         let parse = |flag, text: &Option<String>| {
             text.as_ref().map(|text| parse_time(clock, flag, text)).transpose()

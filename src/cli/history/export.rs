@@ -13,12 +13,14 @@ use fabric_history::export::{self, ExportError, ExportFilter, TableFormat};
 use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
+use fabric_history::source::until_known;
 use fabric_history::{Reader, Source};
 use yaml_config::units::HumanDuration;
 
 use super::super::leftovers::{Leftover, TemporaryFolder};
 use super::super::terminal::PrintableWriter;
 use super::arguments::{Origin, OriginArgs, Output, WindowArgs, ports};
+use super::hosts::{HostsArgs, period};
 use crate::exit::Fatal;
 
 /// The arguments of `history export`.
@@ -50,6 +52,8 @@ pub struct ExportArgs {
     /// Its extension (.csv, .jsonl, .om) selects the format.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    hosts: HostsArgs,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -91,9 +95,15 @@ impl ExportArgs {
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
         let format = self.format()?;
         let origin = origin.open()?;
-        let window = self.window.window(clock, origin.source())?;
+        let hosts = self.hosts.read()?;
+        let window = period(&self.window, hosts.as_ref(), clock, origin.source())?;
         let (reader, _folder) = reader(origin, window)?;
-        let filter = self.filter(window, &reader)?;
+        let mut filter = self.filter(window, &reader)?;
+        if let Some(hosts) = hosts {
+            let scope = hosts.scope(&reader, until_known(&reader, window, clock.time())?)?;
+            filter.nodes.extend(scope.hcas());
+            filter.ports.extend(scope.ends());
+        }
         let began = Instant::now();
         let written = match &self.output {
             None if std::io::stdout().is_terminal() => {

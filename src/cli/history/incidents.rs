@@ -9,6 +9,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::source::until_known;
 
 use super::arguments::{Output, WindowArgs};
+use super::hosts::{HostsArgs, period};
 use super::show::{column_width, event_table, summarize, text_of};
 use crate::cli::output::as_json;
 use crate::cli::terminal::{Color, ColorChoice, printable};
@@ -32,6 +33,8 @@ pub struct IncidentsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    hosts: HostsArgs,
+    #[command(flatten)]
     window: WindowArgs,
 }
 
@@ -52,8 +55,14 @@ impl IncidentsArgs {
         clock: &LocalClock,
         color: ColorChoice,
     ) -> Result<Output, Fatal> {
-        let window = until_known(source, self.window.window(clock, source)?, clock.time())?;
+        let hosts = self.hosts.read()?;
+        let window = period(&self.window, hosts.as_ref(), clock, source)?;
+        let window = until_known(source, window, clock.time())?;
         let mut found = Incidents::find(source, window, MAX_INCIDENTS)?;
+        if let Some(hosts) = hosts {
+            let scope = hosts.scope(source, window)?;
+            found.incidents.retain(|incident| scope.relation(incident).is_some());
+        }
         found.incidents.retain(|incident| {
             let is_of_kind = self.kind.is_empty() || self.kind.contains(&incident.kind);
             is_of_kind && incident.severity >= self.severity

@@ -3,6 +3,7 @@
 mod arguments;
 mod cable;
 mod export;
+mod hosts;
 mod incidents;
 mod show;
 
@@ -20,6 +21,8 @@ const EXAMPLES: &str = "\
 Examples:
   fabric-exporter history events --since 2h --url http://127.0.0.1:10315
   fabric-exporter history link leaf-0-1/9 --at 03:12 --file /var/lib/fabric-exporter/history.db
+  fabric-exporter history report --nodes 'gpu[001-064]' --since 3h --url http://127.0.0.1:10315
+  fabric-exporter history report --job 4711 --file history.db
   fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
   fabric-exporter history export --since 1d -o counters.csv --file history.db
   fabric-exporter history report --from dumps/ -o incident.html

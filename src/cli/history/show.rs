@@ -21,6 +21,7 @@ use fabric_history::{EventKind, Source, plot};
 use ib_mad::{Counter, Guid, PortKey};
 
 use super::arguments::{Output, WindowArgs, open_end, parse_time, ports};
+use super::hosts::{Hosts, HostsArgs, period};
 use crate::cli::output::as_json;
 use crate::cli::terminal::{Color, ColorChoice, printable};
 use crate::exit::Fatal;
@@ -60,6 +61,8 @@ pub struct EventsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    hosts: HostsArgs,
+    #[command(flatten)]
     window: WindowArgs,
 }
 
@@ -83,8 +86,10 @@ pub struct LinkArgs {
     ///
     /// A port as it is printed anywhere: leaf-0-1/9, leaf-0-1:9, 'leaf-0-1[9]', "leaf-0-1 port 9", or with the GUID
     /// of the node. With --url also a LID.
-    #[arg(value_name = "LINK")]
-    link: String,
+    #[arg(value_name = "LINK", required_unless_present_any = ["nodes", "job"], conflicts_with_all = ["nodes", "job"])]
+    link: Option<String>,
+    #[command(flatten)]
+    hosts: HostsArgs,
     #[command(flatten)]
     options: TimelineOptions,
 }
@@ -108,7 +113,7 @@ pub struct DiffArgs {
     /// Start: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339
     #[arg(value_name = "T1")]
     from: String,
-    /// PortKey, in the same formats [default: now]
+    /// End, in the same formats [default: now]
     #[arg(value_name = "T2")]
     to: Option<String>,
     /// Maximum number of links
@@ -117,6 +122,8 @@ pub struct DiffArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    hosts: HostsArgs,
 }
 
 /// The arguments of `history verdicts`: by default of the whole history.
@@ -159,6 +166,8 @@ pub struct ReportArgs {
     #[arg(long, short, value_name = "FILE", conflicts_with = "format")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    hosts: HostsArgs,
+    #[command(flatten)]
     window: WindowArgs,
 }
 
@@ -199,7 +208,8 @@ impl EventsArgs {
         clock: &LocalClock,
         color: ColorChoice,
     ) -> Result<Output, Fatal> {
-        let window = self.window.window(clock, source)?;
+        let hosts = self.hosts.read()?;
+        let window = period(&self.window, hosts.as_ref(), clock, source)?;
         let mut wanted = EventFilter { kinds: self.kind.clone(), ..EventFilter::all(window) };
         if let Some(node) = &self.node {
             let ports = ports(source, "--node", node)?;
@@ -209,8 +219,12 @@ impl EventsArgs {
         if let Some(link) = &self.link {
             wanted.ports = ports(source, "--link", link)?.iter().map(Port::end).collect();
         }
-        let events = source.events(&wanted)?;
+        let mut events = source.events(&wanted)?;
         let known = until_known(source, window, clock.time())?;
+        if let Some(hosts) = hosts {
+            let scope = hosts.scope(source, known)?;
+            events.retain(|event| scope.relation_of_event(event).is_some());
+        }
         let summary = summarize(&plural(events.len(), "event"), known, "", clock);
         let text =
             if self.json { as_json(&events)? } else { event_table(&events, clock, color.is_on()) };
@@ -250,21 +264,28 @@ fn color_of(kind: &str) -> Option<Color> {
 impl PortArgs {
     pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
         let ports = ports(source, "PORT", &self.port)?;
-        self.options.timeline(&ports, source, clock)
+        let window = self.options.window.window(clock, source)?;
+        self.options.timeline(&ports, window, source, clock)
     }
 }
 
 impl LinkArgs {
     pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
-        let mut ports = ports(source, "LINK", &self.link)?;
-        let window = self.options.window.window(clock, source)?;
+        let hosts = self.hosts.read()?;
+        let window = period(&self.options.window, hosts.as_ref(), clock, source)?;
+        if let Some(hosts) = hosts {
+            let known = until_known(source, window, clock.time())?;
+            let ports = hosts.scope(source, known)?.own_ports;
+            return self.options.timeline(&ports, window, source, clock);
+        }
+        let mut ports = ports(source, "LINK", self.link.as_deref().unwrap_or_default())?;
         let named: Vec<PortKey> = ports.iter().map(Port::end).collect();
         for end in source.cables(&named, window)?.into_iter().flat_map(|cable| cable.ends) {
             if !ports.iter().any(|known| known.is_same(&end)) {
                 ports.push(end);
             }
         }
-        self.options.timeline(&ports, source, clock)
+        self.options.timeline(&ports, window, source, clock)
     }
 }
 
@@ -273,10 +294,10 @@ impl TimelineOptions {
     fn timeline(
         &self,
         ports: &[Port],
+        window: Window,
         source: &dyn Source,
         clock: &LocalClock,
     ) -> Result<Output, Fatal> {
-        let window = self.window.window(clock, source)?;
         let window = until_known(source, window, clock.time())?;
         let ends: Vec<PortKey> = ports.iter().map(Port::end).collect();
         let series = source.series(&ends, SeriesDetail::All, window)?;
@@ -347,7 +368,11 @@ impl DiffArgs {
             return Err(Fatal::usage("T2 is before T1"));
         }
         let window = until_known(source, Window { from, to }, clock.time())?;
-        let all = diff_links(source, window)?;
+        let mut all = diff_links(source, window)?;
+        if let Some(hosts) = self.hosts.read()? {
+            let scope = hosts.scope(source, window)?;
+            all.retain(|diff| scope.relation_of_ends(&diff.ends).is_some());
+        }
         let diffs = &all[..all.len().min(self.limit)];
         let mut remarks = match diffs.len() {
             count if count == all.len() => String::new(),
@@ -415,9 +440,14 @@ impl ReportArgs {
     }
 
     pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
-        let window = self.window.window(clock, source)?;
         let format = self.format()?;
-        let report = Report::compute(source, window, clock.time(), &|at| clock.format(at))?;
+        let hosts = self.hosts.read()?;
+        let window = period(&self.window, hosts.as_ref(), clock, source)?;
+        let names = hosts.as_ref().map(Hosts::names);
+        let report = Report::compute(source, window, names, clock.time(), &|at| clock.format(at))?;
+        if let (Some(asked), Some(found)) = (&hosts, &report.hosts) {
+            asked.ensure_found(!found.hosts.is_empty(), source)?;
+        }
         let text = match format {
             ReportFormat::Html => html::write(&report, clock),
             ReportFormat::Markdown => markdown::write(&report, clock),
@@ -465,7 +495,7 @@ mod tests {
         };
         let window = WindowArgs::default();
         let options = TimelineOptions { window, readings: false, json: false };
-        let args = LinkArgs { link: "leaf[1]".into(), options };
+        let args = LinkArgs { link: Some("leaf[1]".into()), hosts: HostsArgs::default(), options };
         let text = args.run(&source, &clock).unwrap().text;
         assert_eq!(text.matches("symbol_errors").count(), 2, "{text}");
         assert_eq!(text.matches("no errors").count(), 0, "{text}");

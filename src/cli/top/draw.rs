@@ -544,7 +544,8 @@ fn ports<'a>(
             let port = &detail.ports[index];
             let Some(count) = port.counters.get(counter) else { return String::new() };
             let by = deltas[index].get(counter).map(|by| format!(" (+{})", grouped(by)));
-            format!("{}{}", grouped(count), by.unwrap_or_default())
+            let more = if port.saturated.contains(counter) { "+" } else { "" };
+            format!("{}{more}{}", grouped(count), by.unwrap_or_default())
         });
         let is_known =
             detail.ports.iter().any(|port| port.counters.get(counter).is_some_and(|it| *it > 0));

@@ -262,7 +262,11 @@ impl Fetcher {
         if let Some(id) = reference.link {
             return Ok(id);
         }
-        let first = reference.ports.first().map(|port| format!("{}[{}]", port.node, port.number));
+        // Of the two ends of a link one is enough.
+        let first = match &*reference.ports {
+            [first, _] => Some(format!("{}[{}]", first.node, first.number)),
+            _ => None,
+        };
         let places = self.source.places("port", first.as_deref().unwrap_or(name))?;
         let link = places.iter().find_map(|(guid, number)| {
             let ports = self.source.node(*guid, None).ok()?.ports.into_iter();
@@ -292,8 +296,12 @@ impl Selected {
         if places.is_none() {
             return Selected { name: text.trim().to_owned(), places };
         }
+        // What has several slashes is a port at a front panel: its node is not the text before the last one.
+        let has_front_panel = reference.text.matches('/').count() > 1;
         let name = match &*reference.ports {
-            [port] if port.node.parse::<ib_mad::Guid>().is_err() => port.node.clone(),
+            [port] if !has_front_panel && port.node.parse::<ib_mad::Guid>().is_err() => {
+                port.node.clone()
+            }
             _ => String::new(),
         };
         Selected { name, places }

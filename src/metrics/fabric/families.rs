@@ -3,8 +3,10 @@
 use exposition::{Family, MetricType, Samples};
 use fabric_observation::Observation;
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
+use ib_fabric::aggregated_links::AggregatedPort;
 use ib_fabric::hardware::{NodeHardware, PortHardware};
 use ib_fabric::snapshot::SubnetManager;
+use ib_fabric::topology::LinkId;
 use ib_fabric::{Node, NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_health::bit_errors::{BerWindow, BitErrors};
 use ib_health::congestion::{HeldWait, Region, Role};
@@ -15,12 +17,12 @@ use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
-use ib_mad::register::{LANES, Temperatures, text};
+use ib_mad::register::{LANES, Temperatures};
 use ib_mad::smp::SmState;
 use ib_mad::{Counter, PortKey, Reading};
 
 use crate::metrics::family_table::{families, family};
-use crate::metrics::modules::ModuleItem;
+use crate::metrics::modules::{ModuleItem, write_field};
 
 const NODE_LABELS: &[&str] = &["fabric", "guid"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
@@ -69,6 +71,8 @@ pub(in crate::metrics) struct PortItem<'a> {
     /// a tenth of a fabric's ports has none.
     pub reading: Option<&'a Reading>,
     hardware: Option<&'a PortHardware>,
+    /// What its PortInfo says; `None` if that is not known.
+    status: Option<&'a PortStatus>,
 }
 
 impl<'a> PortItem<'a> {
@@ -89,11 +93,8 @@ impl<'a> PortItem<'a> {
         });
         // Looked up once, and not for each family.
         let hardware = snapshot.hardware.port(snapshot.fabric.port_key(port));
-        PortItem { snapshot, port, assessment, has_changed, reading, hardware }
-    }
-
-    fn status(&self) -> Option<&'a PortStatus> {
-        self.snapshot.status(self.port)
+        let status = snapshot.status(port);
+        PortItem { snapshot, port, assessment, has_changed, reading, hardware, status }
     }
 
     /// The module, if one is plugged.
@@ -105,7 +106,7 @@ impl<'a> PortItem<'a> {
 
     /// Whether the link is up: without it the physical layer is not read.
     fn is_read(&self) -> bool {
-        self.status().is_some_and(PortStatus::link_up)
+        self.status.is_some_and(PortStatus::link_up)
     }
 
     /// What its device reports of the physical layer.
@@ -120,7 +121,7 @@ impl<'a> PortItem<'a> {
 
     /// The number of lanes that the link uses.
     fn lanes(&self) -> usize {
-        self.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into())
+        self.status.and_then(|status| status.width).map_or(LANES, |it| it.lanes().into())
     }
 
     /// `None` if no counters were read.
@@ -142,10 +143,10 @@ impl<'a> LinkItem<'a> {
         self.assessment.link.ports()
     }
 
-    /// The bit errors that its ends receive.
+    /// The bit errors that its ends receive, on all planes.
     fn bit_errors(&self) -> impl Iterator<Item = &'a BitErrors> {
         let of_port = |port: PortIndex| self.ports.get(port).map(|it| &it.bit_errors);
-        self.ends().into_iter().filter_map(of_port)
+        self.assessment.ports().filter_map(of_port)
     }
 }
 
@@ -175,6 +176,14 @@ families! {
             let lid = fabric.ports_of(item.node).find_map(|port| fabric.lid_of(port));
             samples.label_if_known("lid", lid.map(|lid| lid.to_string()));
             samples.value(1);
+        };
+    "infiniband_rail_info" Gauge ["fabric", "guid", "host", "rail"]
+        "Rail of a host as labels, always 1: an HCA of a host that has several of them. Label rail: the device in the name of the HCA (see --fabric.rails). Joins by guid add host and rail to the metrics of its ports."
+        => |item, samples| {
+            let node = item.snapshot.fabric.node(item.node);
+            if let (Some(host), Some(rail)) = (&node.host, &node.rail) {
+                samples.label("host", host).label("rail", rail).value(1);
+            }
         };
     NODE_UP => |item, samples| samples.value(item.is_up().into());
     "infiniband_node_maintenance" Gauge NODE_LABELS
@@ -225,8 +234,9 @@ families! {
             for (number, supply) in (1u8..).zip(read.value.supplies()) {
                 let Some(supply) = supply else { continue };
                 samples.label("number", itoa::Buffer::new().format(number));
-                samples.label("part_number", &text(&supply.part_number));
-                samples.label("serial_number", &text(&supply.serial_number)).value(1);
+                write_field(samples, "part_number", &supply.part_number);
+                write_field(samples, "serial_number", &supply.serial_number);
+                samples.value(1);
             }
         };
     "infiniband_node_fan_speed_rpm" Gauge FAN_LABELS
@@ -297,14 +307,21 @@ families! {
         let node = fabric.node_of(port);
         write_node(samples, node, "node", "host");
         samples.label("node_type", node.identity.kind.label());
-        if let (Some(peer), Some(link)) = (fabric.port(port).peer, fabric.link_id(port)) {
-            let PortKey { guid, number } = fabric.port_key(peer.port);
-            samples.label("peer_guid", &guid.to_string());
-            samples.label("peer_port", itoa::Buffer::new().format(number));
-            write_node(samples, fabric.node_of(peer.port), "peer_node", "peer_host");
-            samples.label("link", &link.to_string());
+        if let Some(panel) = fabric.front_panel(port) {
+            samples.label_if_known("front_panel", panel.label());
+            samples.label_if_known("cage", panel.cage.map(|cage| cage.to_string()));
         }
-        write_rate(samples, item.status());
+        if let Some((AggregatedPort { system, number }, plane)) = fabric.plane_of(port) {
+            samples.label("system_guid", &system.to_string());
+            samples.label("aggregated_port", itoa::Buffer::new().format(number));
+            samples.label("plane", itoa::Buffer::new().format(plane));
+        }
+        if let (Some(peer), Some(link)) = (fabric.port(port).peer, fabric.link_id(port)) {
+            write_port(samples, ["peer_guid", "peer_port"], fabric.port_key(peer.port));
+            write_node(samples, fabric.node_of(peer.port), "peer_node", "peer_host");
+            write_link(samples, link);
+        }
+        write_rate(samples, item.status);
         samples.value(1);
     };
 }
@@ -314,17 +331,17 @@ families! {
     pub(in crate::metrics) PORT_STATES: PortItem<'_>;
     "infiniband_port_state" Gauge PORT_LABELS
         "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; for ports of this host also 5 ActiveDefer."
-        => |item, samples| samples.value_if_known(item.status().map(|status| status.state.code().into()));
+        => |item, samples| samples.value_if_known(item.status.map(|status| status.state.code().into()));
     "infiniband_port_physical_state" Gauge PORT_LABELS
         "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest."
-        => |item, samples| samples.value_if_known(item.status().map(|status| status.physical_state.code().into()));
+        => |item, samples| samples.value_if_known(item.status.map(|status| status.physical_state.code().into()));
     "infiniband_port_rate_bytes_per_second" Gauge PORT_LABELS
         "Nominal data rate of the link at its active width and speed (LinkWidthActive, LinkSpeedActive)."
-        => |item, samples| samples.value_if_known(item.status().and_then(PortStatus::rate));
+        => |item, samples| samples.value_if_known(item.status.and_then(PortStatus::rate));
     "infiniband_port_width_lanes" Gauge PORT_LABELS
         "LinkWidthActive: lanes in use."
         => |item, samples| {
-            let width = item.status().and_then(|it| it.width);
+            let width = item.status.and_then(|it| it.width);
             samples.value_if_known(width.map(|width| width.lanes().into()));
         };
 }
@@ -334,13 +351,14 @@ families! {
     LINK_INFO => |link, samples| {
         let fabric = &link.snapshot.fabric;
         for (labels, port) in ENDS.into_iter().zip(link.ends()) {
-            let (PortKey { guid, number }, node) = (fabric.port_key(port), fabric.node_of(port));
-            samples.label(labels[0], &guid.to_string());
-            samples.label(labels[1], itoa::Buffer::new().format(number));
+            let node = fabric.node_of(port);
+            write_port(samples, [labels[0], labels[1]], fabric.port_key(port));
             write_node(samples, node, labels[2], labels[3]);
             samples.label(labels[4], node.identity.kind.label());
         }
-        write_rate(samples, link.snapshot.status(link.assessment.link.low));
+        let rate = link.snapshot.link_rate(link.assessment.link);
+        samples.label_if_known("speed", rate.speed.map(Speed::label));
+        samples.label_if_known("width", rate.width_label());
         samples.value(1);
     };
     "infiniband_link_verdict" Gauge ["fabric", "link", "reason"]
@@ -359,7 +377,7 @@ families! {
             }
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (the only reason is congestion). Links without a known repair, such as healthy ones, have no series."
+        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_cabling, check_host, or none (the only reason is congestion). Links without a known repair, such as healthy ones, have no series."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -505,11 +523,13 @@ families! {
             samples.float_if_known(limits.reduce(f32::min));
         };
     "infiniband_link_supported_rate_bytes_per_second" Gauge LINK_LABELS
-        "Highest nominal data rate that both ends of the link support."
+        "Highest nominal data rate that both ends of the link support; of a link of several planes (XDR), the sum."
         => |link, samples| {
-            let [one, other] = link.ends().map(|port| link.snapshot.status(port));
-            let both = one.zip(other);
-            samples.value_if_known(both.and_then(|(one, other)| one.best_rate_with(other)));
+            let best = |plane: &LinkAssessment| {
+                let [one, other] = plane.link.ports().map(|port| link.snapshot.status(port));
+                one?.best_rate_with(other?)
+            };
+            samples.value_if_known(link.assessment.plane_links().filter_map(best).reduce(u64::saturating_add));
         };
 }
 
@@ -543,10 +563,8 @@ families! {
                 Some(Role::Victim { of }) => ("victim", of),
                 None => return,
             };
-            let PortKey { guid, number } = port.snapshot.fabric.port_key(root);
             samples.label("role", role);
-            samples.label("root_guid", &guid.to_string());
-            samples.label("root_port", itoa::Buffer::new().format(number));
+            write_port(samples, ["root_guid", "root_port"], port.snapshot.fabric.port_key(root));
             samples.value(1);
         };
 }
@@ -601,6 +619,23 @@ fn write_node(samples: &mut Samples<'_>, node: &Node, name: &'static str, host: 
     samples.label_if_known(host, node.host.as_deref());
 }
 
+/// Writes a port by GUID and number.
+fn write_port(samples: &mut Samples<'_>, names: [&str; 2], PortKey { guid, number }: PortKey) {
+    samples.label_from(names[0], &guid.0.to_ne_bytes(), || guid.to_string());
+    samples.label_from(names[1], &[number], || number.to_string());
+}
+
+fn write_link(samples: &mut Samples<'_>, link: LinkId) {
+    let mut bytes = [0; 18];
+    for (bytes, PortKey { guid, number }) in
+        bytes.as_chunks_mut::<9>().0.iter_mut().zip(link.ends())
+    {
+        bytes[..8].copy_from_slice(&guid.0.to_ne_bytes());
+        bytes[8] = number;
+    }
+    samples.label_from("link", &bytes, || link.to_string());
+}
+
 fn write_rate(samples: &mut Samples<'_>, status: Option<&PortStatus>) {
     samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
     samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
@@ -618,9 +653,7 @@ fn each(
 ) {
     let Some(snapshot) = &observation.snapshot else { return };
     for manager in managers(observation).unwrap_or_default() {
-        let PortKey { guid, number } = snapshot.fabric.port_key(manager.port);
-        samples.label("guid", &guid.to_string());
-        samples.label("port", itoa::Buffer::new().format(number));
+        write_port(samples, ["guid", "port"], snapshot.fabric.port_key(manager.port));
         samples.value(value(manager));
     }
 }

@@ -1,22 +1,24 @@
 //! The large part of the exposition: nodes, ports and links of the fabrics, family by family.
 //!
-//! It is rendered once a sweep. Each item's labels are written once and copied for each family: a million
-//! samples take a third of the time of prometheus-client's encoder, and both formats share them.
+//! It is rendered once a sweep, in chunks of things of one kind. Each thing's labels are written once and copied for
+//! each family: a million samples take a third of the time of prometheus-client's encoder, and both formats share them.
+//! Of the chunks, only those are rendered again that have changed.
 
 mod families;
+mod slice;
 pub mod summary;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
-use exposition::{Block, BlockWriter, Family, Labeled, Labels, Part, Parts};
+use exposition::{ChunkRenderer, Family, Labels, Rendered};
 use fabric_observation::Observation;
 use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
-use ib_health::bit_errors::BitErrors;
-use ib_mad::counter::{Attribute, CounterKind, CounterRow, TABLE, scaled};
+use ib_mad::counter::{Attribute, CounterKind, CounterRow, TABLE};
 use ib_mad::{Counter, Guid, PortKey};
 
 use super::family_table::grouped;
@@ -28,9 +30,11 @@ use families::{
     HARDWARE, LIMITS, LINKS, LinkItem, MANAGERS, NODE_HARDWARE, NODES, NodeItem, OUTAGES,
     PORT_INFOS, PORTS, PortItem, RECEIVERS, REGIONS, RegionItem,
 };
+pub use slice::Slice;
+use slice::SliceItems;
 
 /// The families of nodes and ports with their groups, without the counters.
-pub fn families() -> impl Iterator<Item = (Family, Group)> {
+pub fn node_and_port_families() -> impl Iterator<Item = (Family, Group)> {
     let of_nodes = grouped(NODES, Group::Nodes).chain(grouped(NODE_HARDWARE, Group::Hardware));
     let of_ports = grouped(PORT_INFOS, Group::Ports).chain(grouped(HARDWARE, Group::Hardware));
     let (state, rates) = PORT_STATES.split_at(1);
@@ -57,7 +61,10 @@ pub fn manager_families() -> impl Iterator<Item = (Family, Group)> {
 /// All families in the order of [`render`] with their groups, then the summaries.
 pub(super) fn all_families() -> impl Iterator<Item = (Family, Group)> {
     let counters = TABLE.iter().map(|row| (counter_family(row.counter), counter_group(row)));
-    let rendered = families().chain(counters).chain(findings_families()).chain(manager_families());
+    let rendered = node_and_port_families()
+        .chain(counters)
+        .chain(findings_families())
+        .chain(manager_families());
     rendered.chain(summary::families())
 }
 
@@ -73,59 +80,33 @@ fn counter_group(row: &CounterRow) -> Group {
 }
 
 /// Renders the families of the fabrics in slices, a power of two: slice `k` of `n` has the nodes whose part modulo `n`
-/// is `k`, their ports and the links of which they are the first end.
-pub fn render(observations: &[Arc<Observation>], slices: usize) -> Vec<Vec<Part<Block>>> {
-    let mut all: Vec<FabricItems<'_>> = (0..slices).map(|_| FabricItems::default()).collect();
+/// is `k`, their ports and the links of which they are the first end. What did not change since the previous
+/// rendering is taken from it, if that has as many slices.
+pub fn render(
+    observations: &[Arc<Observation>],
+    count: usize,
+    previous: &[Slice],
+) -> (Vec<Slice>, Rendered) {
+    let previous = if previous.len() == count { previous } else { &[] };
+    let mut slices: Vec<_> = (0..count).map(|index| SliceItems::new(previous.get(index))).collect();
+    let mut renderer = ChunkRenderer::default();
     for observation in observations {
-        add(&mut all, observation);
+        add(&mut slices, observation, &mut renderer);
     }
-    let mut parts = Parts::<BlockWriter>::default();
-    let render = |items: FabricItems<'_>| {
-        parts.each(NODES, &items.nodes);
-        parts.each(NODE_HARDWARE, &items.nodes);
-        parts.each(PORT_INFOS, &items.ports);
-        parts.each(HARDWARE, &items.ports);
-        parts.each_of(MODULES, &items.ports, PortItem::module);
-        parts.each(PORT_STATES, &items.ports);
-        for row in TABLE {
-            // Causes of errors and discards are parts of counters that are always there. Nearly all are 0 for ever.
-            let is_cause = row.fields.iter().all(|it| it.attribute.is_details());
-            parts.numbers(counter_family(row.counter), &items.ports, |item| {
-                let total = item.reading?.get(row.counter).filter(|total| *total > 0 || !is_cause);
-                total.map(|total| scaled(total, row.scale))
-            });
-        }
-        parts.each_of(COUNTING, &items.ports, PortItem::counted);
-        parts.each(LINKS, &items.links);
-        parts.each(OUTAGES, &items.links);
-        parts.each_of(RECEIVERS, &items.directions, |errors| Some(*errors));
-        parts.each(LIMITS, &items.links);
-        parts.each(PORTS, &items.ports);
-        parts.each(REGIONS, &items.regions);
-        parts.each(MANAGERS, &items.fabrics);
-        parts.take()
-    };
-    all.into_iter().map(render).collect()
-}
-
-#[derive(Default)]
-struct FabricItems<'a> {
-    fabrics: Labeled<&'a Observation>,
-    nodes: Labeled<NodeItem<'a>>,
-    /// Monitored ports of nodes that are present.
-    ports: Labeled<PortItem<'a>>,
-    links: Labeled<LinkItem<'a>>,
-    /// Links by the port that receives.
-    directions: Labeled<&'a BitErrors>,
-    regions: Labeled<RegionItem<'a>>,
+    let slices = slices.into_iter().map(|items| items.finish(&mut renderer)).collect();
+    (slices, renderer.rendered())
 }
 
 /// Adds what a fabric has to the slices; what belongs to no node, to the first.
-fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
+fn add<'a>(
+    slices: &mut [SliceItems<'a>],
+    observation: &'a Observation,
+    renderer: &mut ChunkRenderer,
+) {
     let name = &observation.fabric;
     let count = slices.len();
     let slice_of = |guid: Guid| part_of(guid) % count;
-    slices[0].fabrics.push(observation, |labels| {
+    slices[0].fabrics.push(renderer, observation, |labels| {
         labels.push("fabric", name);
     });
     let Some(snapshot) = &observation.snapshot else { return };
@@ -135,14 +116,14 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
         let guid = fabric.node(node).identity.guid;
         let in_maintenance = assessment.in_maintenance.contains(&node);
         let item = NodeItem { snapshot, node, in_maintenance };
-        slices[slice_of(guid)].nodes.push(item, |labels| {
+        slices[slice_of(guid)].nodes.push(renderer, item, |labels| {
             labels.push("fabric", name).push("guid", &guid.to_string());
         });
     }
     let mut changed = BTreeSet::new();
     for link in &assessment.links {
         if link.outages.last_change.is_some() || link.outages.recoveries > 0 {
-            changed.extend(link.link.ports());
+            changed.extend(link.ports());
         }
     }
     let is_shown = |port: PortIndex| fabric.node_of(port).present() && fabric.is_monitored(port);
@@ -153,35 +134,43 @@ fn add<'a>(slices: &mut [FabricItems<'a>], observation: &'a Observation) {
     };
     for port in fabric.port_indexes().filter(|port| is_shown(*port)) {
         let item = PortItem::new(snapshot, port, ports.get(port), changed.contains(&port));
-        slices[slice_of(fabric.port_key(port).guid)].ports.push(item, |labels| {
+        slices[slice_of(fabric.port_key(port).guid)].ports.push(renderer, item, |labels| {
             labels.push("fabric", name);
             push_end(labels, ["guid", "port"], port);
         });
     }
+    // Made once for three kinds of things, in one place.
+    let mut id = String::new();
     for assessment in &assessment.links {
         let link = assessment.link;
+        id.clear();
+        if let Some(link) = fabric.link_id(link.low) {
+            // Writing to a string does not fail.
+            let _ = write!(id, "{link}");
+        }
         let push_link = |labels: &mut Labels<'_>| {
-            labels.push("fabric", name);
-            if let Some(link) = fabric.link_id(link.low) {
-                labels.push("link", &link.to_string());
-            }
+            labels.push("fabric", name).push_if_any("link", &id);
         };
         let slice = &mut slices[slice_of(fabric.port_key(link.low).guid)];
-        slice.links.push(LinkItem { snapshot, assessment, ports }, push_link);
+        slice.links.push(renderer, LinkItem { snapshot, assessment, ports }, push_link);
         // A loopback plug has one direction.
-        let far = Some(link.high).filter(|far| *far != link.low);
-        for receiver in [Some(link.low), far].into_iter().flatten() {
+        let receivers = assessment
+            .plane_links()
+            .map(|plane| plane.link)
+            .flat_map(|link| [Some(link.low), Some(link.high).filter(|far| *far != link.low)]);
+        for receiver in receivers.flatten() {
             let Some(found) = ports.get(receiver).filter(|_| is_shown(receiver)) else {
                 continue;
             };
-            slice.directions.push(&found.bit_errors, |labels| {
+            slice.directions.push(renderer, &found.bit_errors, |labels| {
                 push_link(labels);
                 push_end(labels, ["guid", "port"], receiver);
             });
         }
     }
     for region in &assessment.regions {
-        slices[0].regions.push(RegionItem { anchor: &snapshot.anchor, region }, |labels| {
+        let item = RegionItem { anchor: &snapshot.anchor, region };
+        slices[0].regions.push(renderer, item, |labels| {
             labels.push("fabric", name);
             push_end(labels, ["root_guid", "root_port"], region.root);
         });

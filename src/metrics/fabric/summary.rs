@@ -6,8 +6,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use exposition::{Family, Labeled, MetricType, Part, Parts, Samples};
+use exposition::{Families, Family, Labeled, MetricType, Part, Parts, Samples};
 use fabric_observation::{Collector, Observation};
+use ib_fabric::fabric_kind::FabricKind;
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
@@ -20,6 +21,11 @@ const STATES: [&str; 2] = ["up", "down"];
 
 families! {
     SUMMARIES: &Summary;
+    "infiniband_fabric_info" Gauge ["fabric", "kind"]
+        "Kind of the fabric as label, always 1: infiniband or nvlink. Links of an NVLink fabric are not judged. Absent until a switch that announces HierarchyInfo has told, and under the same conditions as infiniband_fabric_links."
+        => |summary, samples| if let Some(kind) = summary.kind {
+            samples.label("kind", kind.label()).value(1);
+        };
     "infiniband_fabric_links" Gauge ["fabric", "verdict"]
         "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 60 s plus 4 intervals, or 4 times the time that discovery and sweep take if that is longer."
         => |summary, samples| {
@@ -48,6 +54,7 @@ pub fn families() -> impl Iterator<Item = (Family, Group)> {
 #[derive(Debug)]
 pub(in crate::metrics) struct Summary {
     fabric: String,
+    kind: Option<FabricKind>,
     /// When the sweep ended, and for how long it is recent.
     ended: SystemTime,
     limit: Duration,
@@ -68,6 +75,7 @@ impl Summary {
         }
         let mut summary = Summary {
             fabric: observation.fabric.clone(),
+            kind: snapshot.fabric.kind,
             ended: snapshot.anchor.wall_of(snapshot.ended),
             limit: observation.stale_after(),
             links: Default::default(),
@@ -98,7 +106,7 @@ pub(in crate::metrics) fn render(summaries: &[Summary], now: SystemTime) -> Vec<
             labels.push("fabric", &summary.fabric);
         });
     }
-    let mut parts = Parts::<Vec<u8>>::default();
+    let mut parts = Parts::default();
     parts.each(SUMMARIES, &recent);
     parts.finish()
 }

@@ -8,11 +8,11 @@ use crate::metrics::rendered::tests::text_of;
 use fabric_observation::SharedState;
 use ib_fabric::Snapshot;
 use ib_fabric::snapshot::SubnetManager;
-use ib_fabric::testing::end;
+use ib_fabric::testing::{PlaneNet, end};
 use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::{HeldWait, Level, Region, Role, RootCause, Wait};
 use ib_health::outage::{Downtime, Outages};
-use ib_health::testing::{fine, over, port, saturated, snapshot};
+use ib_health::testing::{PlaneSweeps, fine, over, port, saturated, snapshot};
 use ib_health::verdict::{Reason, Repair};
 use ib_health::{Assessment, Verdict};
 use ib_mad::smp::SmState;
@@ -251,10 +251,10 @@ fn non_finite_ratio_has_no_sample() {
 #[test]
 fn fabric_without_an_assessment_has_no_findings() {
     let observation = Observation { snapshot: Some(snapshot().into()), ..Observation::default() };
-    let parts = render(&[Arc::new(observation)], 1).remove(0);
-    let is_finding =
-        |part: &Part<Block>| findings_families().any(|(family, _)| family.name == part.family.name);
-    assert!(!parts.is_empty() && !parts.iter().any(is_finding));
+    let slice = render(&[Arc::new(observation)], 1, &[]).0.remove(0);
+    let is_finding = |family: &Family| findings_families().any(|(it, _)| it.name == family.name);
+    let parts = slice.parts(position);
+    assert!(!parts.is_empty() && !parts.iter().any(|part| is_finding(&part.family)));
 }
 
 #[test]
@@ -263,7 +263,8 @@ fn families_are_rendered_once_and_in_order() {
     let assessment = fine(&snapshot);
     let observation =
         Observation { snapshot: Some(snapshot.into()), assessment, ..Observation::default() };
-    let parts = render(&[Arc::new(observation)], 1).remove(0);
+    let slice = render(&[Arc::new(observation)], 1, &[]).0.remove(0);
+    let parts = slice.parts(position);
     assert!(
         parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.family) < position(&b.family))
     );
@@ -313,4 +314,60 @@ fn no_manager_is_zero_and_unknown_is_absent() {
     assert_eq!(none.len(), 4 + 1);
     assert!(none[..4].iter().all(|line| line.ends_with("} 0")), "{none:?}");
     assert_eq!(manager_samples(None), ["_changes_total{fabric=\"f\"} 0"]);
+}
+
+#[test]
+fn planes_of_a_link_are_one_link_and_ports_of_their_own() {
+    let mut planes = PlaneSweeps::sound(PlaneNet::of_four_nodes());
+    planes.errors = vec![(end(0xa3, 1), 1000)];
+    let (snapshot, assessment) = planes.sweeps(30);
+    let snapshot = Some(Arc::new(snapshot));
+    let observation =
+        Observation { fabric: "f".into(), snapshot, assessment, ..Observation::default() };
+    let board: SharedState = vec![Arc::new(observation)].into();
+    let text = text_of(board);
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let link = r#"fabric="f",link="0x00000000000000a1:1-0x00000000000000b1:1""#;
+    has(&lines, &format!("infiniband_link_verdict{{{link},reason=\"bit_errors\"}} 3"));
+    let count = |name: &str| lines.iter().filter(|line| line.starts_with(name)).count();
+    assert_eq!(count("infiniband_link_info{"), 5 + 8, "cables, and links of the rings");
+    assert_eq!(count("infiniband_link_up{"), 5 + 8);
+    let ratios = lines.iter().filter(|line| {
+        line.starts_with(&format!("infiniband_link_bit_error_ratio{{{link}"))
+            && line.contains("window=\"12m\"")
+    });
+    assert_eq!(ratios.count(), 1, "of the plane that has errors");
+    let info = lines.iter().find(|line| line.starts_with(&format!("infiniband_link_info{{{link}")));
+    assert!(info.unwrap().contains(r#"speed="XDR",width="4x""#), "{info:?}");
+    let rate = 4 * 25_000_000_000_u64;
+    has(&lines, &format!("infiniband_link_supported_rate_bytes_per_second{{{link}}} {rate}"));
+    let port = r#"infiniband_port_info{fabric="f",guid="0x00000000000000a3",port="1","#;
+    let port = lines.iter().find(|line| line.starts_with(port)).unwrap();
+    for label in [
+        r#"system_guid="0x00000000000000a0",aggregated_port="1",plane="3""#,
+        r#"link="0x00000000000000a1:1-0x00000000000000b1:1""#,
+        r#"width="1x""#,
+    ] {
+        assert!(port.contains(label), "{label}: {port}");
+    }
+    has(
+        &lines,
+        "infiniband_port_symbol_errors_total{fabric=\"f\",guid=\"0x00000000000000a3\",port=\"1\"} 30000",
+    );
+    has(
+        &lines,
+        "infiniband_port_symbol_errors_total{fabric=\"f\",guid=\"0x00000000000000a1\",port=\"1\"} 0",
+    );
+    let ring = lines
+        .iter()
+        .find(|line| line.starts_with("infiniband_port_info") && line.contains("port=\"7\""));
+    assert!(!ring.unwrap().contains("aggregated_port"));
+}
+
+#[test]
+fn ports_without_planes_have_no_labels_of_planes() {
+    let lines = samples(|_, _| ());
+    assert!(
+        lines.iter().all(|line| !line.contains("aggregated_port") && !line.contains("system_guid"))
+    );
 }

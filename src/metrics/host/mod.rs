@@ -7,7 +7,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use exposition::{Family, Labeled, Labels, MetricType, Part, Parts, Samples};
+use exposition::{Families, Family, Labeled, Labels, MetricType, Part, Parts, Samples};
 use fabric_observation::families::counter_family;
 use fabric_observation::host::{EventKey, HostObservation, HostPortTotals, PortEventCounts};
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
@@ -54,12 +54,13 @@ struct PortEvents<'a> {
 families! {
     DEVICES: &Device;
     "infiniband_device_info" Gauge
-        ["fabric", "guid", "device", "kind", "node", "node_type", "system_guid", "firmware", "hardware",
-         "board", "hca_type", "driver"]
-        "Identity of an RDMA device of this host as labels, always 1: firmware, board, driver and more. Label kind: physical, virtual_function, sub_function, second_function (Socket Direct), smi, nvlink_bridge, restricted or software."
+        ["fabric", "guid", "device", "kind", "parent", "node", "node_type", "system_guid", "firmware",
+         "hardware", "board", "hca_type", "driver"]
+        "Identity of an RDMA device of this host as labels, always 1: firmware, board, driver and more. Label kind: physical, virtual_function, sub_function, second_function (Socket Direct), smi, nvlink_bridge, restricted or software. Label parent: of kind smi, the device whose planes it has."
         => |device, samples| {
             let about = &device.info;
             samples.label("kind", device.kind.label());
+            samples.label_if_known("parent", device.parent.as_deref());
             samples.label("node", &about.description);
             samples.label("node_type", &about.node_type);
             let system_guid = about.system_guid.map(|guid| guid.to_string());
@@ -113,11 +114,12 @@ families! {
 families! {
     PORTS: HostPort<'_>;
     "infiniband_device_port_info" Gauge
-        ["fabric", "guid", "port", "device", "kind", "link_layer", "lid", "sm_lid", "speed", "width"]
-        "State of a port of this host as labels, always 1: link layer, LID, LID of the subnet manager, speed and width. Label kind: that of the device, or representor. Only physical and software ports have a cable of their own."
+        ["fabric", "guid", "port", "device", "kind", "plane", "link_layer", "lid", "sm_lid", "speed", "width"]
+        "State of a port of this host as labels, always 1: link layer, LID, LID of the subnet manager, speed and width. Label kind: that of the device, or representor. Label plane: of kind smi, the plane that the port is. Only physical and software ports have a cable of their own."
         => |item, samples| {
             let port = item.port;
             samples.label("kind", port.kind.label());
+            samples.label_if_known("plane", port.plane().map(|plane| plane.to_string()));
             samples.label("link_layer", &port.link_layer);
             samples.label_if_known("lid", port.lid.map(|lid| lid.to_string()));
             samples.label_if_known("sm_lid", port.sm_lid.map(|lid| lid.to_string()));
@@ -250,8 +252,6 @@ pub fn ethtool_strings(row: &ethernet::EthernetRow) -> String {
     strings.collect::<Vec<_>>().join(", ")
 }
 
-type HostParts = Parts<Vec<u8>>;
-
 /// Renders the families of the host's devices.
 pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
@@ -272,10 +272,10 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     }
     let mut parts = Parts::default();
     for (family, value) in names(PORT_STATES).zip(PORT_VALUES) {
-        parts.numbers(family, &items.ports, |item| value(item.port));
+        parts.numbers(&family, &items.ports, |item| value(item.port));
     }
     for row in COUNTERS {
-        parts.numbers(counter_family(row.counter), &items.ports, |item| {
+        parts.numbers(&counter_family(row.counter), &items.ports, |item| {
             Some(scaled(item.read?.reading.get(row.counter)?, row.scale))
         });
     }
@@ -288,11 +288,11 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     });
     parts.each(DEVICES, &items.devices);
     parts.each(SENSORS, &items.devices);
-    parts.numbers(DEVICE_UP, &items.up, |up| Some((*up).into()));
+    parts.numbers(&DEVICE_UP, &items.up, |up| Some((*up).into()));
     parts.each(PORTS, &items.ports);
-    parts.numbers(EVENTS_SUBSCRIBED, &items.devices, |device| Some(is_open(&device.name).into()));
-    parts.numbers(LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.stats.losses));
-    parts.numbers(ADMINISTRATIVE_DOWNS, &items.events, |it| {
+    parts.numbers(&EVENTS_SUBSCRIBED, &items.devices, |device| Some(is_open(&device.name).into()));
+    parts.numbers(&LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.stats.losses));
+    parts.numbers(&ADMINISTRATIVE_DOWNS, &items.events, |it| {
         it.stats.administrative_downs.filter(|_| it.is_port)
     });
     parts.each(EVENTS, &items.events);
@@ -347,7 +347,7 @@ impl<'a> HostItems<'a> {
     }
 
     /// The drivers' own counters: those of the table by their rows, the others by their files.
-    fn hw(&self, parts: &mut HostParts) {
+    fn hw(&self, parts: &mut Parts) {
         let values = || {
             self.hw.iter().flat_map(|(labels, hw)| {
                 let values = hw.names.iter().zip(&hw.values);
@@ -365,7 +365,7 @@ impl<'a> HostItems<'a> {
         });
     }
 
-    fn cm(&self, parts: &mut HostParts) {
+    fn cm(&self, parts: &mut Parts) {
         for (group, row) in cm::GROUPS.iter().enumerate() {
             parts.add(cm_family(row), |family| {
                 for (labels, item) in self.ports.iter() {
@@ -380,7 +380,7 @@ impl<'a> HostItems<'a> {
         }
     }
 
-    fn ethernet(&self, parts: &mut HostParts) {
+    fn ethernet(&self, parts: &mut Parts) {
         let values = self.netdevs.iter().flat_map(|(labels, netdev)| {
             netdev.ethernet.iter().map(move |value| (value.stat.row, labels, value))
         });
@@ -405,7 +405,7 @@ impl<'a> HostItems<'a> {
 
 /// Adds a family for each row of a table that has values; devices stay in their order.
 fn by_row<T: Copy, R>(
-    parts: &mut HostParts,
+    parts: &mut Parts,
     mut all: Vec<(usize, &[u8], T)>,
     table: &[R],
     family: fn(&R) -> Family,
@@ -431,7 +431,7 @@ fn labels(
     port: Option<PortNumber>,
     guid: Option<Guid>,
 ) {
-    to.push("fabric", observation.rails.fabric_of(device, port));
+    to.push("fabric", observation.port_fabrics.fabric_of(device, port));
     if let Some(guid) = guid {
         to.push("guid", &guid.to_string());
     }

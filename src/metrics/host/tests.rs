@@ -6,8 +6,8 @@ use ib_health::counter_status::CounterStatus;
 use ib_health::testing::saturated;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;
-use rdma_host::model::Rails;
-use rdma_host::model::{HwName, Port};
+use rdma_host::model::PortFabrics;
+use rdma_host::model::{HwName, Port, PortKind};
 use rdma_host::testing::{port, snapshot};
 
 fn observation(ports: Vec<Port>) -> HostObservation {
@@ -19,7 +19,7 @@ fn observation(ports: Vec<Port>) -> HostObservation {
     HostObservation {
         totals: vec![ports.iter().map(totals).collect()],
         snapshot: Some(snapshot("mlx5_0", ports)),
-        rails: Rails { ports: Vec::new(), default: "ib".into() },
+        port_fabrics: PortFabrics { ports: Vec::new(), default: "ib".into() },
         ..HostObservation::default()
     }
 }
@@ -46,6 +46,21 @@ fn port_has_the_fabric_families_and_unread_values_no_sample() {
     let lines = samples(&observation(vec![silent]));
     assert!(!lines.iter().any(|line| line.starts_with("infiniband_port_state")), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("port_info") && !line.contains(",lid=")));
+}
+
+#[test]
+fn planes_are_labeled_with_their_number_and_parent() {
+    let mut plane = port(3);
+    plane.kind = PortKind::Smi;
+    let mut observation = observation(vec![plane]);
+    let device = &mut observation.snapshot.as_mut().unwrap().devices[0];
+    (device.kind, device.parent) = (PortKind::Smi, Some("mlx5_7".into()));
+    let lines = samples(&observation);
+    let info = |family: &str| lines.iter().find(|line| line.starts_with(family)).unwrap();
+    let device = info("infiniband_device_info{");
+    assert!(device.contains(r#"kind="smi",parent="mlx5_7","#), "{device}");
+    let port = info("infiniband_device_port_info{");
+    assert!(port.contains(r#"kind="smi",plane="3","#), "{port}");
 }
 
 #[test]

@@ -79,6 +79,9 @@ fn mads(encoder: &mut DescriptorEncoder<'_>, fabrics: &[Arc<Observation>]) -> fm
     for fabric in fabrics {
         for class in MadStats::classes() {
             for outcome in MadOutcome::ALL {
+                if !MadStats::is_counted(class, outcome) {
+                    continue;
+                }
                 let labels = [
                     ("fabric", &*fabric.fabric),
                     ("class", class.map_or("unknown", Class::label)),

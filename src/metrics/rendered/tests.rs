@@ -14,7 +14,7 @@ use fabric_observation::Observation;
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::Naming;
 use ib_fabric::node_name_map::NodeNameMap;
-use ib_fabric::testing::{end, found};
+use ib_fabric::testing::{end, found, panel};
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::testing::fine;
 use ib_mad::moment::Anchor;
@@ -35,7 +35,7 @@ pub(in crate::metrics) fn snapshot() -> Snapshot {
     (status.state, status.physical_state) = (PortState::Down, PhysicalState::Polling);
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
-    let fabric = Fabric::assemble(
+    let mut fabric = Fabric::assemble(
         DiscoveredFabric {
             nodes,
             links: vec![(end(1, 1), end(2, 1))],
@@ -45,6 +45,7 @@ pub(in crate::metrics) fn snapshot() -> Snapshot {
         Moment(0),
         None,
     );
+    Arc::make_mut(&mut fabric.front_panels).insert(end(1, 1), panel(19, 1));
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let port = fabric.find(end(1, 1)).unwrap();
     let silent = fabric.node_by_guid(end(3, 1).guid).unwrap();
@@ -110,7 +111,7 @@ fn samples_of_ports_and_nodes() {
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000001"} 1"#,
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000003"} 0"#,
         r#"infiniband_port_info{fabric="f",guid="0x0000000000000002",port="1",node="host two mlx5_1",host="host two",node_type="ca",peer_guid="0x0000000000000001",peer_port="1",peer_node="a\"b\\c\nd�",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
-        r#"infiniband_port_info{fabric="f",guid="0x0000000000000001",port="1",node="a\"b\\c\nd�",node_type="switch",peer_guid="0x0000000000000002",peer_port="1",peer_node="host two mlx5_1",peer_host="host two",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
+        r#"infiniband_port_info{fabric="f",guid="0x0000000000000001",port="1",node="a\"b\\c\nd�",node_type="switch",front_panel="1/19/1",cage="19",peer_guid="0x0000000000000002",peer_port="1",peer_node="host two mlx5_1",peer_host="host two",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
         r#"infiniband_node_info{fabric="f",guid="0x0000000000000002",node="host two mlx5_1",host="host two",node_type="ca",vendor_id="0x0002c9",device_id="1",lid="2"} 1"#,
         r#"fabric_exporter_nodes_failed{fabric="f"} 1"#,
         "# HELP infiniband_port_link_downed_total",
@@ -228,7 +229,7 @@ fn state_without_a_sweep_has_no_ports() {
 }
 
 /// A fabric of 4 switches and 60 hosts, all of its ports with counters, an evaluation, and a saturated counter.
-fn many() -> SharedState {
+pub(super) fn many() -> SharedState {
     let (mut nodes, mut links) = (Vec::new(), Vec::new());
     for switch in 1..=4 {
         nodes.push(found(switch, NodeKind::Switch, 20));
@@ -328,7 +329,8 @@ fn groups_divide_all_families() {
     let all: Vec<_> = fabric::all_families().map(|(family, _)| family).collect();
     let unique: BTreeSet<_> = all.iter().map(|family| &family.name).collect();
     assert_eq!(unique.len(), all.len(), "no family is in two groups");
-    for part in fabric::render(&many().fabrics, 1).iter().flatten() {
+    let (slices, _) = fabric::render(&many().fabrics, 1, &[]);
+    for part in slices.iter().flat_map(|slice| slice.parts(position)) {
         assert!(group(&part.family).is_some(), "{:?}", part.family);
     }
     let metrics = RenderedMetrics::first(many());

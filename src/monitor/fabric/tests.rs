@@ -1,6 +1,6 @@
 //! The monitor over scripted wires: devices that go and come, files that change, and port events.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -13,12 +13,14 @@ use crate::config::options::Options;
 use crate::monitor::names_in;
 use crate::monitor::site_file::SiteFile;
 use fabric_observation::SiteFileKind;
+use ib_mad::hierarchy::{HierarchyInfo, template};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::PortEventKind;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp::NodeInfo;
-use ib_mad::{Guid, Lid};
+use ib_mad::{Class, Counter, Guid, Lid};
+use ib_umad::stats::MadOutcome;
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
 use ib_umad::{LocalPort, OutgoingMad, Received, SendError};
 
@@ -30,6 +32,11 @@ struct Cable {
     script: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
     /// Whether our port has the P_Key for requests, by the time.
     has_p_key: fn(Moment) -> bool,
+    has_vendor_class: bool,
+    /// Whether our device is the one that was opened.
+    is_present: bool,
+    /// How often the P_Key table was looked at.
+    refreshes: Arc<AtomicUsize>,
 }
 
 impl Cable {
@@ -40,6 +47,9 @@ impl Cable {
             breaks,
             script: Box::new(|_| {}),
             has_p_key: |_| true,
+            has_vendor_class: true,
+            is_present: true,
+            refreshes: Arc::default(),
         }
     }
 }
@@ -54,10 +64,16 @@ impl MadTransport for Cable {
     }
 
     fn local_port(&self) -> LocalPort {
-        LocalPort { has_p_key: (self.has_p_key)(self.now()), ..LocalPort::UNKNOWN }
+        LocalPort {
+            has_p_key: (self.has_p_key)(self.now()),
+            has_vendor_class: self.has_vendor_class,
+            is_present: self.is_present,
+            ..LocalPort::UNKNOWN
+        }
     }
 
     fn refresh(&mut self) {
+        self.refreshes.fetch_add(1, Ordering::Relaxed);
         self.scripted.refresh();
     }
 
@@ -98,6 +114,28 @@ fn wait_for(shared: &watch::Receiver<SharedState>, what: &str, is: impl Fn(&Obse
 fn nodes_up(observation: &Observation) -> usize {
     let snapshot = observation.snapshot.as_ref();
     snapshot.map_or(0, |it| it.fabric.node_indexes().filter(|&node| it.is_up(node)).count())
+}
+
+#[test]
+fn front_panel_names_are_read_by_the_first_discovery_only() {
+    let (shared, _seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut monitor = Monitor::new(settings(), None, Arc::new(shared), 0, stop).unwrap();
+    let (_never, breaks) = mpsc::channel();
+    let mut cable = Cable::new(breaks);
+    cable.scripted.nodes[1].hierarchy = Some(|port| {
+        let mut info = HierarchyInfo::empty(template::NDR);
+        info.values[1..4].copy_from_slice(&[port.into(), 19, 1]);
+        info
+    });
+    let goes_on = |it: Arc<Observation>, _| it.stats.discoveries < 3;
+    monitor.monitor_while(&mut cable, settings().interval, goes_on).unwrap();
+    let latest = monitor.latest();
+    let fabric = &latest.snapshot.as_ref().unwrap().fabric;
+    let port = fabric.find(PortKey::new(Guid(2), 3)).unwrap();
+    assert!(fabric.port_label(port).ends_with("port 3 (1/19/3)"), "{}", fabric.port_label(port));
+    let asked = cable.scripted.sent.iter().filter(|it| it.mad.attribute() == HierarchyInfo::ID);
+    assert_eq!(asked.count(), 4, "each port of the switch once");
 }
 
 #[test]
@@ -161,6 +199,7 @@ fn descriptor_of_a_removed_device_is_reopened() {
         // The kernel keeps the descriptor, and refuses each send.
         let mut first = Cable::new(breaks);
         first.scripted.reply = Box::new(|_| Reply::Refused);
+        first.is_present = false;
         monitor.run(first, || later.take().map(Cable::new).ok_or("no such device"));
     });
     wait_for(&seen, "the device to be opened again", |it| nodes_up(it) == 3);
@@ -168,16 +207,19 @@ fn descriptor_of_a_removed_device_is_reopened() {
     thread.join().unwrap();
 }
 
-#[test]
-fn silent_local_port_is_diagnosed_and_backed_off() {
-    // `run_until` has no second wire to open.
+/// Asserts that a port that does not respond to its own host in this way is diagnosed, and that few requests are sent
+/// to it. `run_until` has no second wire to open, so a reopening would end the sweeps.
+fn assert_diagnosed_and_backed_off(refuses: fn(&OutgoingMad) -> Option<Reply>) {
     let requests = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&requests);
     run_until(
         |cable| {
-            cable.scripted.reply = Box::new(move |_| {
-                count.fetch_add(1, Ordering::Relaxed);
-                Reply::Expired
+            cable.scripted.reply = Box::new(move |parcel| match refuses(parcel) {
+                Some(refusal) => {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    refusal
+                }
+                None => Reply::Answered(ROUND_TRIP),
             });
         },
         "two hundred sweeps with few discoveries",
@@ -190,6 +232,19 @@ fn silent_local_port_is_diagnosed_and_backed_off() {
     // 200 sweeps are 50 minutes.
     let requests = requests.load(Ordering::Relaxed);
     assert!(requests < 100, "{requests} SMPs to a port that refuses");
+}
+
+#[test]
+fn silent_local_port_is_diagnosed_and_backed_off() {
+    assert_diagnosed_and_backed_off(|_| Some(Reply::Expired));
+}
+
+#[test]
+fn local_port_whose_driver_refuses_smps_is_diagnosed_and_backed_off() {
+    assert_diagnosed_and_backed_off(|parcel| {
+        let is_local = parcel.mad.is_directed() && parcel.mad.route_ports().is_empty();
+        is_local.then_some(Reply::Refused)
+    });
 }
 
 #[test]
@@ -237,6 +292,80 @@ fn lost_p_key_is_reported_as_a_partition() {
         |cable| cable.has_p_key = |now| now.since(Moment(0)) < Duration::from_secs(120),
         "the partition to be suspected",
         |it| it.stats.sweeps > 10 && it.stats.partition_suspected,
+    );
+}
+
+#[test]
+fn no_registers_are_read_without_the_vendor_class() {
+    for has_vendor_class in [true, false] {
+        let asked = |it: &Observation| {
+            let outcomes = MadOutcome::ALL.into_iter();
+            outcomes.map(|outcome| it.mads.count(Class::Vendor, outcome)).sum::<u64>()
+        };
+        run_until(
+            |cable| cable.has_vendor_class = has_vendor_class,
+            "ten sweeps",
+            |it| {
+                assert!(has_vendor_class || asked(it) == 0);
+                it.stats.sweeps > 10 && (asked(it) > 0 || !has_vendor_class)
+            },
+        );
+    }
+}
+
+#[test]
+fn p_key_table_is_looked_at_before_each_sweep() {
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let mut monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::default()).unwrap();
+    let (_never, breaks) = mpsc::channel();
+    let mut cable = Cable::new(breaks);
+    let refreshes = Arc::clone(&cable.refreshes);
+    let lasts = |seen: Arc<Observation>, _| seen.stats.sweeps < 10;
+    monitor.monitor_while(&mut cable, Duration::from_secs(15), lasts).unwrap();
+    let stats = &seen.borrow().fabrics[0].stats;
+    assert_eq!(refreshes.load(Ordering::Relaxed) as u64, stats.sweeps + stats.discoveries);
+}
+
+#[test]
+fn devices_that_drop_the_vendor_class_suggest_a_vs_key() {
+    run_until(
+        |cable| {
+            let mut kinds = vec![(NodeKind::Ca, 1), (NodeKind::Switch, 64)];
+            kinds.extend([(NodeKind::Ca, 1); 40]);
+            let mut links = vec![((0, 1), (1, 64))];
+            links.extend((0..40).map(|n| ((1, n as u8 + 1), (2 + n, 1))));
+            cable.scripted = ScriptedTransport::new(fabric(&kinds, &links));
+            cable.scripted.reply = Box::new(|parcel| match parcel.class {
+                Class::Vendor => Reply::Expired,
+                _ => Reply::Answered(ROUND_TRIP),
+            });
+        },
+        "the VSKey to be suspected",
+        |it| it.stats.vs_key_suspected && !it.stats.partition_suspected && nodes_up(it) == 42,
+    );
+}
+
+#[test]
+fn slow_agent_does_not_stretch_each_sweep() {
+    run_until(
+        |cable| {
+            let kinds = [(NodeKind::Ca, 1), (NodeKind::Switch, 64), (NodeKind::Ca, 1)];
+            let links = [((0, 1), (1, 1)), ((1, 2), (2, 1))];
+            cable.scripted = ScriptedTransport::new(fabric(&kinds, &links));
+            cable.scripted.reply = Box::new(|parcel| {
+                let is_slow = parcel.lid == Lid(2) && parcel.class != Class::Vendor;
+                Reply::Answered(if is_slow { Duration::from_millis(450) } else { ROUND_TRIP })
+            });
+        },
+        "a short sweep with failed ports and no node down",
+        |it| {
+            let took = |last: &Snapshot| last.ended.since(last.began);
+            let is_short = |last| took(last) < Duration::from_secs(6);
+            it.stats.sweeps > 2
+                && it.stats.failed_ports > 0
+                && nodes_up(it) == 3
+                && it.snapshot.as_deref().is_some_and(is_short)
+        },
     );
 }
 
@@ -638,4 +767,52 @@ fn waiting_port_events_are_bounded() {
     let sent = (0..10 * MAX_EVENTS).filter(|_| sender.try_send(event.clone()).is_ok()).count();
     assert_eq!(sent, MAX_EVENTS);
     assert_eq!(monitor.events.try_iter().count(), MAX_EVENTS);
+}
+
+#[test]
+fn lids_swapped_before_each_sweep_publish_no_wrong_counters() {
+    let (shared, _seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let mut monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::default()).unwrap();
+    let (_never, breaks) = mpsc::channel();
+    let mut cable = Cable::new(breaks);
+    let (host, switch) = ((NodeKind::Ca, 1), (NodeKind::Switch, 8));
+    let mut links = vec![((0, 1), (1, 8)), ((1, 7), (2, 7))];
+    links.extend((0..6).map(|n| ((1 + n / 3, n as u8 % 3 + 1), (3 + n, 1))));
+    let kinds = [&[host, switch, switch][..], &[host; 6]].concat();
+    cable.scripted = ScriptedTransport::new(fabric(&kinds, &links));
+    let mut swapped = Moment(0);
+    let is_by_lid = |sent: &OutgoingMad| sent.lid != Lid::PERMISSIVE;
+    cable.script = Box::new(move |transport| {
+        let [.., before, last] = &transport.sent[..] else { return };
+        // The first request of a sweep was sent.
+        let pause = transport.now().since(swapped);
+        let is_start = !is_by_lid(before) || pause > Duration::from_secs(10);
+        // The first sweeps have what is right.
+        if is_by_lid(last) && is_start && transport.now().since(Moment(0)).as_secs() > 40 {
+            swapped = transport.now();
+            for (one, other) in [(1, 2), (4, 7)] {
+                let lids = transport.nodes[one].lids.clone();
+                transport.nodes[one].lids =
+                    std::mem::replace(&mut transport.nodes[other].lids, lids);
+            }
+        }
+    });
+    let (mut totals, mut wrong, mut dropped) = (HashMap::new(), 0, 0);
+    monitor
+        .monitor_while(&mut cable, Duration::from_secs(15), |seen, now| {
+            let snapshot = seen.snapshot.as_ref().unwrap();
+            for port in snapshot.fabric.port_indexes() {
+                let Some(reading) = snapshot.reading(port) else {
+                    dropped += usize::from(snapshot.fabric.is_monitored(port));
+                    continue;
+                };
+                let key = (snapshot.fabric.port_key(port), reading.get(Counter::SymbolErrors));
+                // None of the counters moves.
+                wrong += usize::from(*totals.entry(key.0).or_insert(key.1) != key.1);
+            }
+            now.since(Moment(0)) < Duration::from_secs(1200)
+        })
+        .unwrap();
+    assert_eq!((wrong, totals.len()), (0, 23));
+    assert!(dropped > 100, "{dropped}");
 }

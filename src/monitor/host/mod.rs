@@ -75,7 +75,7 @@ impl HostMonitor {
             readings: HostReadings::new(settings.forget_after),
             observation: HostObservation {
                 interval: settings.interval,
-                rails: settings.rails.clone(),
+                port_fabrics: settings.port_fabrics.clone(),
                 ..HostObservation::default()
             },
         }
@@ -91,7 +91,8 @@ impl HostMonitor {
         // Before the first reading, so that no event between the two is lost.
         let _listener = self.listen.take().and_then(|(sysfs, filter)| {
             let sender = self.queue.clone();
-            let wanted = move |device: &str| filter.matches(device);
+            let below = sysfs.clone();
+            let wanted = move |device: &str| filter.matches(&below, device);
             let handle = move |event| sender.send(event);
             Listener::start(&sysfs, wanted, self.clock, handle)
                 .inspect_err(|error| {

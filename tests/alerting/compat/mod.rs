@@ -84,6 +84,13 @@ fn promtool_accepts_the_rules() {
 }
 
 #[test]
+fn states_of_switches_and_hcas_are_recorded() {
+    let file = root("tests/alerting/compat/treydock.test.yml");
+    let (code, said) = promtool::fed("promtool", &["test", "rules", file.to_str().unwrap()], "");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
 fn recorded_names_are_unique_and_not_ours() {
     let ours = promql::exported();
     assert!(ours.contains("infiniband_port_symbol_errors_total") && ours.len() > 200);

@@ -150,7 +150,7 @@ fn fabric_ports() -> String {
 or
   topk by (fabric, guid, port) (1,
     max by (fabric, guid, port, device, node, node_type, speed, width) (
-      last_over_time(infiniband_device_port_info{link_layer=~\"InfiniBand|\", guid!=\"0x0000000000000000\"}[5m])
+      last_over_time(infiniband_device_port_info{link_layer=~\"InfiniBand|\", kind!=\"smi\", guid!=\"0x0000000000000000\"}[5m])
       * on (fabric, guid, device) group_left (node, node_type)
         topk by (fabric, guid, device) (1,
           max by (fabric, guid, device, node, node_type)
@@ -164,7 +164,7 @@ or
 
 const PORT: &str = "on (fabric, guid, port, device)";
 
-// treydock/infiniband_exporter: collectors/{switch,hca,ibnetdiscover}.go.
+// treydock/infiniband_exporter, and its fork SckyzO's: collectors/{switch,hca,ibnetdiscover}.go.
 
 /// Between `infiniband_switch_port_` or `infiniband_hca_port_` and `_total`.
 const TREYDOCK: [&str; 28] = [
@@ -287,10 +287,7 @@ fn treydock_info((side, kind): (&'static str, &'static str)) -> [Row; 2] {
             ],
         ),
     };
-    let nodes = relabelled(
-        &format!("{TREYDOCK_NODES}{{type=\"{kind}\"}}"),
-        &[(side, "$1", "node", "(.*)")],
-    );
+    let nodes = named(side, kind);
     let info = Rule {
         record: format!("infiniband_{side}_info"),
         expr: call(&format!("max by (fabric, {})", labels.join(", ")), &nodes),
@@ -338,6 +335,55 @@ fn treydock_info((side, kind): (&'static str, &'static str)) -> [Row; 2] {
     ]
 }
 
+/// Nodes with their names as a label.
+fn named(side: &str, kind: &str) -> String {
+    relabelled(&format!("{TREYDOCK_NODES}{{type=\"{kind}\"}}"), &[(side, "$1", "node", "(.*)")])
+}
+
+/// What only the fork has: which nodes respond, and which ports of switches have a link.
+fn treydock_states() -> [Row; 3] {
+    let sides: [(&str, &str, &'static [&'static str]); 2] =
+        [("switch", "SW", &["guid", "switch"]), ("hca", "CA", &["guid", "hca"])];
+    let [switches, hcas] = sides.map(|(side, kind, labels)| {
+        let inner = format!(
+            "{}\n* on (fabric, guid) group_left ()\nmax by (fabric, guid) (infiniband_node_up)",
+            named(side, kind)
+        );
+        let rule = Rule {
+            record: format!("infiniband_{side}_up"),
+            expr: call(&format!("max by (fabric, {})", labels.join(", ")), &inner),
+            labels,
+        };
+        Row {
+            rules: vec![rule],
+            ours: "infiniband_node_up".into(),
+            scale: None,
+            differs: "SckyzO's. 0 also for a node that has left the fabric; theirs has no series then. \
+                      Without a sweep there is no series.",
+            per: Per::Node,
+        }
+    });
+    let inner = format!(
+        "(max by (fabric, guid, port) (infiniband_port_state) > bool 1)\n\
+         * on (fabric, guid) group_left (switch)\n{}",
+        named("switch", "SW")
+    );
+    let labels = &["guid", "port", "switch"];
+    let ports = Row {
+        rules: vec![Rule {
+            record: "infiniband_switch_port_state".into(),
+            expr: call("max by (fabric, guid, port, switch)", &inner),
+            labels,
+        }],
+        ours: "infiniband_port_state".into(),
+        scale: None,
+        differs: "SckyzO's. 1 in the states Init, Armed and Active. The ports of a switch that does not \
+                  respond have none.",
+        per: Per::Port,
+    };
+    [switches, hcas, ports]
+}
+
 /// What ibswinfo reads of switches, by their metrics and ours.
 fn treydock_environment() -> impl Iterator<Item = Row> {
     let rows: [(&str, &str, &'static [&'static str], &str); 3] = [
@@ -373,7 +419,7 @@ fn treydock() -> Exporter {
     let told = "max by (fabric, guid, node, node_type, lid) (infiniband_node_info)\n\
                 or on (fabric, guid)\n\
                 max by (fabric, guid, node, node_type, lid) (\n\
-                \x20 infiniband_device_port_info{link_layer=\"InfiniBand\", guid!=\"0x0000000000000000\"}\n\
+                \x20 infiniband_device_port_info{link_layer=\"InfiniBand\", kind!=\"smi\", guid!=\"0x0000000000000000\"}\n\
                 \x20 * on (fabric, guid, device) group_left (node, node_type)\n\
                 \x20   topk by (fabric, guid, device) (1, max by (fabric, guid, device, node, node_type) (infiniband_device_info))\n\
                 \x20 unless on (fabric) max_over_time(fabric_exporter_sweeps_total[1h])\n\
@@ -395,10 +441,11 @@ fn treydock() -> Exporter {
     ));
     rows.extend(treydock_rate("raw_rate", |lane| lane.raw, ""));
     rows.extend(SIDES.into_iter().flat_map(treydock_info));
+    rows.extend(treydock_states());
     rows.extend(treydock_environment());
     Exporter {
         name: "treydock",
-        title: "treydock/infiniband_exporter",
+        title: "treydock/infiniband_exporter (and SckyzO/infiniband_exporter)",
         helpers: vec![
             (
                 "The ports that theirs exports, and our source of each: the sweep, or the port's own host\n\
@@ -416,6 +463,18 @@ fn treydock() -> Exporter {
             ("`infiniband_switch_fan_status_info`", "`infiniband_node_fan_out_of_range`, by fan."),
             ("`infiniband_switch_power_supply_…`", "Power supplies are not read."),
             (
+                "`infiniband_switch_collect_…` `infiniband_hca_collect_…` `infiniband_ibswinfo_…`",
+                "The tools that theirs runs for each node. Closest: `infiniband_node_up`.",
+            ),
+            (
+                "`infiniband_hca_port_rate_bytes_per_second` `infiniband_hca_port_raw_rate_bytes_per_second`",
+                "SckyzO's names for `infiniband_hca_rate_bytes_per_second` and `infiniband_hca_raw_rate_bytes_per_second`, which are recorded.",
+            ),
+            (
+                "`infiniband_…_port_dlid_mapping_errors_total`",
+                "SckyzO's name for `…_dli_mapping_errors_total`, which is recorded.",
+            ),
+            (
                 "`infiniband_exporter_…`",
                 "Metrics of the exporter itself: `fabric_exporter_collector_success`, `fabric_exporter_sweep_duration_seconds`, `fabric_exporter_nodes_failed`, `fabric_exporter_ports_failed`.",
             ),
@@ -423,6 +482,7 @@ fn treydock() -> Exporter {
         differs: &[
             "Ports without a link are included; theirs reads only ports with a link.",
             "`infiniband_hca_…rate…` of an HCA with several ports is the rate of its fastest port; theirs is the rate of the port read last.",
+            "SckyzO's counters also have the node's name (`switch`, `hca`): join `infiniband_switch_info`, `infiniband_hca_info`.",
             "SHARP aggregation nodes are HCAs in both. Routers appear only as neighbors of a port.",
         ],
     }

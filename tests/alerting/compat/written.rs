@@ -118,8 +118,8 @@ pub fn page() -> String {
     }
     page.push_str(
         "\nThese are upper limits: a port without a link has no rate and no uplink. `treydock`: a port of a switch or an\n\
-         HCA; the ports of an HCA and switches have two series fewer. `guilbaults`: Active ports. `node_exporter`: ports\n\
-         of hosts that run the exporter.\n",
+         HCA; the ports of an HCA have three series fewer, and switches two. `guilbaults`: Active ports. `node_exporter`:\n\
+         ports of hosts that run the exporter.\n",
     );
     for exporter in &exporters {
         section(&mut page, exporter);

@@ -117,7 +117,7 @@ impl Maker<'_> {
             ..DeviceInfo::default()
         };
         let (name, info) = (name.into(), Arc::new(info));
-        Device { name, info, kind, port_guid: Some(guid), is_readable: true, ..Device::default() }
+        Device { name, info, kind, is_readable: true, ..Device::default() }
     }
 
     fn infiniband(&self, name: &str, guid: u64, bus_address: &str) -> Device {
@@ -384,8 +384,10 @@ fn add_planes(host: &mut SimHost, maker: &Maker<'_>) {
     let mut parent = maker.infiniband("mlx5_0", 1, "0000:18:00.0");
     xdr(&mut parent.ports[0], Width::X4);
     let mut smi = maker.infiniband("smi1", 1, "0000:18:00.0");
+    (smi.kind, smi.parent) = (PortKind::Smi, Some("mlx5_0".into()));
     smi.ports = (1..=4).map(infiniband_port).collect();
     for port in &mut smi.ports {
+        port.kind = PortKind::Smi;
         xdr(port, Width::X1);
         port.hw = HwReading::default();
     }

@@ -11,7 +11,7 @@ use fabric_exporter::monitor::host::HostReadings;
 use fabric_observation::SharedState;
 use fabric_observation::host::HostObservation;
 use ib_mad::port_event::PortEvent;
-use rdma_host::model::{HostSnapshot, Rails};
+use rdma_host::model::{HostSnapshot, PortFabrics};
 use test_rig::{promql, rules};
 
 /// The default of --fabric.forget-after.
@@ -32,11 +32,11 @@ static READ: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 impl Exporter {
     /// Starts the exporter of a host whose ports are in a fabric.
     pub fn start(fabric: &str) -> Self {
-        let rails = Rails { ports: Vec::new(), default: fabric.into() };
+        let port_fabrics = PortFabrics { ports: Vec::new(), default: fabric.into() };
         let interval = Duration::from_secs(15);
         Exporter {
             readings: HostReadings::new(FORGET_AFTER),
-            seen: HostObservation { rails, interval, ..HostObservation::default() },
+            seen: HostObservation { port_fabrics, interval, ..HostObservation::default() },
         }
     }
 

@@ -96,8 +96,8 @@ impl Run {
     }
 }
 
-pub fn flows(action: &FabricChange) -> Vec<Flow> {
-    if let FabricChange::SetTraffic { flows, .. } = action { flows.clone() } else { Vec::new() }
+pub fn flows(change: &FabricChange) -> Vec<Flow> {
+    if let FabricChange::SetTraffic { flows, .. } = change { flows.clone() } else { Vec::new() }
 }
 
 impl Look {

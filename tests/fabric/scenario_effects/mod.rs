@@ -14,6 +14,7 @@ mod look;
 mod managers;
 mod moved;
 mod nodes;
+mod planes;
 
 use test_rig as rig;
 
@@ -49,6 +50,13 @@ library! {
     "protected-fabric" without_the_m_key_a_protected_fabric_is_diagnosed_and_left_in_peace => keys::protected_fabric;
     "limited-members" a_partition_that_keeps_all_adapters_from_answering_is_one_finding => keys::limited_members;
     "modules" lanes_and_modules_are_reported_and_no_packet_is_lost => links::modules;
+    "xdr-plane-down" other_planes_carry_the_traffic_of_one_that_is_down => planes::plane_down;
+    "xdr-plane-errors" errors_of_one_plane_stay_in_it => planes::plane_errors;
+    "xdr-swapped-planes" swapped_planes_have_each_others_peers => planes::swapped_planes;
+    "xdr-wrong-switch" a_plane_is_seen_at_the_wrong_switch => planes::wrong_switch;
+    "xdr-broken-ring" a_broken_ring_takes_no_node_along => planes::broken_ring;
+    "xdr-asic-reboot" an_asic_reboots_alone => planes::asic_reboot;
+    "xdr-prism" ports_of_a_prism_switch_fail_one_by_one => planes::prism;
     "new-master" a_new_master_shows_and_nobody_is_lost => moved::new_master;
 }
 

@@ -1,9 +1,13 @@
 //! Moved cables and changed LIDs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ib_mad::m_key::MKey;
+use ib_sim::scenario::FabricChange;
+use test_rig::Simulated;
 
 use crate::scenario_effects::look::{Look, Run};
-use test_rig::Simulated;
 
 pub fn miswired(run: &Run) {
     let before = run.at(50);
@@ -94,4 +98,32 @@ fn reassigned_lids_do_not_mix_up_ports() {
         assert_eq!(errors.keys().copied().collect::<Vec<_>>(), ["host-5[1]"], "{seconds}");
     }
     assert!(run.at(100).changes("lid_changed") >= 28);
+}
+
+/// Nodes that refuse subnet management confirm no LID, at the begin of a sweep as at its end.
+#[test]
+fn lids_that_are_other_ones_until_a_sweep_has_begun_do_not_mix_up_ports() {
+    for milliseconds in [2, 5, 10, 20, 40, 80] {
+        let run = Run::of(Simulated::text(
+            "{way: {round-trip: 5ms}, timeline: [bad-cable: {into: host-5, ratio: 1e-11}]}",
+        ));
+        assert_eq!(run.at(50).down(), [""; 0]);
+        let manager = run.story().sm_ports[0];
+        let others =
+            run.net().node_ids().filter(|node| *node != run.net().port(manager).node).collect();
+        run.simulated.act(FabricChange::SetMKey { nodes: others, m_key: MKey(44), level: 2 });
+        let reassign = || {
+            let change = FabricChange::SetMaster { port: manager, reassign_lids: true };
+            run.simulated.act(change);
+        };
+        reassign();
+        run.simulated.run_to(Duration::from_secs(60) + Duration::from_millis(milliseconds));
+        reassign();
+        for seconds in [70, 85, 100] {
+            let look = run.at(seconds);
+            let errors = look.counted("symbol_errors");
+            let ports: Vec<&str> = errors.keys().copied().collect();
+            assert!(ports == ["host-5[1]"] || ports.is_empty(), "{milliseconds} ms: {errors:?}");
+        }
+    }
 }

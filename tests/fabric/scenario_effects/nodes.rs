@@ -172,8 +172,9 @@ pub fn lossy_fabric(run: &Run) {
         let look = run.at(seconds);
         let others: Vec<&str> = look.down().into_iter().filter(|node| *node != "host-7").collect();
         assert_eq!(others, [""; 0], "{seconds}");
+        // host-7 without its LID: if a discovery lost its PortInfo, until the next one, in 5 minutes.
         let missing = all - look.ports["transmit_bytes_total"].len().min(all);
-        assert!(missing <= usize::from((120..=380).contains(&seconds)), "{seconds}: {missing}");
+        assert!(missing <= usize::from(seconds >= 120), "{seconds}: {missing}");
         look.assert_clean();
         last = look.mads("timed_out");
         // 2% of some 600 requests a sweep.
@@ -181,4 +182,5 @@ pub fn lossy_fabric(run: &Run) {
     }
     assert!(last > 100, "{last}");
     assert_eq!(run.at(480).down(), [""; 0]);
+    assert_eq!(run.at(700).ports["transmit_bytes_total"].len(), all);
 }

@@ -6,6 +6,7 @@
 //! ([`truth`]); [`ledger`] has the valid range of each total of each port and sweep.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod days;
 mod ledger;
 mod story;
 mod truth;
@@ -113,10 +114,10 @@ impl Play {
             // No events during a sweep: its correct result would be unknown.
             let gap = end.saturating_sub(self.now);
             let begin = self.now;
-            for (share, action) in self.unrest.actions(turn) {
+            for (share, change) in self.unrest.changes(turn) {
                 self.go_on(begin + gap.mul_f64(share));
                 let before = self.truth.latest().clone();
-                self.simulated.act(action);
+                self.simulated.act(change);
                 self.truth.record_resets(&before, &self.simulated.world(), &mut self.ledger.tally);
             }
         }

@@ -27,7 +27,7 @@ pub fn turns() -> impl Strategy<Value = Vec<Turn>> {
 /// The number of kinds of events; frequent ones have several numbers.
 const KINDS: u8 = 25;
 
-/// Makes actions of seeds, and ends effects again: a fabric with permanent faults everywhere tests
+/// Makes changes of seeds, and ends effects again: a fabric with permanent faults everywhere tests
 /// little.
 pub struct Unrest {
     net: Net,
@@ -62,26 +62,26 @@ impl Unrest {
         }
     }
 
-    /// The actions of a turn, in order of time.
-    pub fn actions(&mut self, turn: &Turn) -> Vec<(f64, FabricChange)> {
-        let mut actions = Vec::new();
+    /// The changes of a turn, in order of time.
+    pub fn changes(&mut self, turn: &Turn) -> Vec<(f64, FabricChange)> {
+        let mut changes = Vec::new();
         for (left, _) in &mut self.ends {
             *left = left.saturating_sub(1);
         }
         for (_, end) in self.ends.extract_if(.., |(left, _)| *left == 0) {
-            actions.push((0.0, end));
+            changes.push((0.0, end));
         }
         let mut turn = turn.clone();
         turn.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         for (share, seeds) in turn {
-            self.event(share, seeds, &mut actions);
+            self.event(share, seeds, &mut changes);
             // No other event in this turn.
-            if matches!(actions.last(), Some((_, FabricChange::SetMaster { .. }))) {
+            if matches!(changes.last(), Some((_, FabricChange::SetMaster { .. }))) {
                 break;
             }
         }
-        actions.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        actions
+        changes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        changes
     }
 
     /// Ends all effects in the next turn, and all traffic.
@@ -105,18 +105,18 @@ impl Unrest {
     fn for_a_while(
         &mut self,
         (share, length): (f64, u32),
-        actions: &mut Vec<(f64, FabricChange)>,
+        changes: &mut Vec<(f64, FabricChange)>,
         (begin, end): (FabricChange, FabricChange),
     ) {
-        actions.push((share, begin));
+        changes.push((share, begin));
         match length % 4 {
-            0 => actions.push((share + (1.0 - share) * 0.7, end)),
+            0 => changes.push((share + (1.0 - share) * 0.7, end)),
             turns => self.ends.push((turns, end)),
         }
     }
 
     #[expect(clippy::too_many_lines, reason = "a list of kinds")]
-    fn event(&mut self, share: f64, seeds: Seeds, actions: &mut Vec<(f64, FabricChange)>) {
+    fn event(&mut self, share: f64, seeds: Seeds, changes: &mut Vec<(f64, FabricChange)>) {
         let (kind, a, b, strength) = seeds;
         let port = PortId(a % self.net.ports.len() as u32);
         let node = NodeId(a % self.net.nodes.len() as u32);
@@ -137,24 +137,24 @@ impl Unrest {
                 let name = b as usize % 3;
                 self.flowing[name] = !self.flowing[name];
                 let flows = if self.flowing[name] { flows } else { Vec::new() };
-                actions.push((share, FabricChange::SetTraffic { name: name.to_string(), flows }));
+                changes.push((share, FabricChange::SetTraffic { name: name.to_string(), flows }));
                 self.tally.traffics += 1;
             }
             3..=5 => {
                 let ratio = 10f64.powf(-9.0 - 4.0 * strength);
                 let end = FabricChange::CorruptBits { port, ratio: 0.0 };
                 let begin = FabricChange::CorruptBits { port, ratio };
-                self.for_a_while(when, actions, (begin, end));
+                self.for_a_while(when, changes, (begin, end));
                 self.tally.bad_cables += 1;
             }
             6 | 7 => {
                 let [down, up] = [false, true].map(|up| FabricChange::SetSignal { port, up });
-                self.for_a_while(when, actions, (down, up));
+                self.for_a_while(when, changes, (down, up));
                 self.tally.flaps += u64::from(b % 4 == 0);
                 self.tally.unplugs += u64::from(b % 4 != 0);
             }
             8 => {
-                actions.extend(vec![(share, FabricChange::Retrain { port }); 1 + b as usize % 3]);
+                changes.extend(vec![(share, FabricChange::Retrain { port }); 1 + b as usize % 3]);
                 self.tally.retrains += 1;
             }
             9 => {
@@ -162,27 +162,27 @@ impl Unrest {
                 let speed = [None, Some(Speed::Sdr), Some(Speed::Qdr)][b as usize / 2 % 3];
                 let end = FabricChange::LimitLink { port, width: None, speed: None };
                 let begin = FabricChange::LimitLink { port, width, speed };
-                self.for_a_while(when, actions, (begin, end));
+                self.for_a_while(when, changes, (begin, end));
                 self.tally.degrades += 1;
             }
-            10..=12 => self.reboot(node, when, actions),
+            10..=12 => self.reboot(node, when, changes),
             13 | 14 => {
-                actions.push((share, FabricChange::ClearCounters { ports: vec![port] }));
+                changes.push((share, FabricChange::ClearCounters { ports: vec![port] }));
                 self.tally.clears_of_a_port += 1;
             }
             24 => {
                 // As tools that clear errors but not traffic, or the reverse.
                 let counters = Counter::all().skip(b as usize % 12).step_by(1 + a as usize % 5);
                 let clear = |counter| (share, FabricChange::SetCounter { port, counter, value: 0 });
-                actions.extend(counters.map(clear));
+                changes.extend(counters.map(clear));
                 self.tally.clears_of_some += 1;
             }
             15 => {
-                actions.push((share, FabricChange::ClearCounters { ports: ports_of(node) }));
+                changes.push((share, FabricChange::ClearCounters { ports: ports_of(node) }));
                 self.tally.clears_of_a_node += 1;
             }
             16 => {
-                actions.push((
+                changes.push((
                     share,
                     FabricChange::ClearCounters { ports: self.net.port_ids().collect() },
                 ));
@@ -190,8 +190,8 @@ impl Unrest {
             }
             17 => {
                 let clear = FabricChange::ClearCounters { ports: ports_of(node) };
-                actions.push((share, clear.clone()));
-                actions.push((share + (1.0 - share) / 2.0, clear));
+                changes.push((share, clear.clone()));
+                changes.push((share + (1.0 - share) / 2.0, clear));
                 self.tally.clears_repeated += 1;
             }
             18 | 19 => {
@@ -205,7 +205,7 @@ impl Unrest {
                     AgentBehavior::Delayed(Duration::from_millis(200).mul_f64(strength)),
                 ][b as usize / 4 % 4];
                 let end = FabricChange::SetAgents { node, behavior: AgentBehavior::Normal };
-                self.for_a_while(when, actions, (FabricChange::SetAgents { node, behavior }, end));
+                self.for_a_while(when, changes, (FabricChange::SetAgents { node, behavior }, end));
                 self.tally.silences += 1;
             }
             20 => {
@@ -213,12 +213,12 @@ impl Unrest {
                     loss: 0.3 * strength,
                     ..self.delivery
                 });
-                self.for_a_while(when, actions, (begin, FabricChange::SetDelivery(self.delivery)));
+                self.for_a_while(when, changes, (begin, FabricChange::SetDelivery(self.delivery)));
                 self.tally.losses += 1;
             }
             21 => {
                 let to = PortId(b % self.net.ports.len() as u32);
-                actions.push((share, FabricChange::MoveCable { from: port, to }));
+                changes.push((share, FabricChange::MoveCable { from: port, to }));
                 self.reshaped = true;
                 self.tally.moves += 1;
             }
@@ -226,29 +226,27 @@ impl Unrest {
                 let port = self.host(a);
                 let [slow, sound] =
                     [strength, 1.0].map(|fraction| FabricChange::LimitIntake { port, fraction });
-                self.for_a_while(when, actions, (slow, sound));
+                self.for_a_while(when, changes, (slow, sound));
                 self.tally.slow_hosts += 1;
             }
             _ => {
-                // A node that is away while LIDs are reassigned cannot be distinguished from the
-                // one with its LID now, because hosts are not identified again
-                // (docs/architecture.md): not in this test.
-                if !self.ends.is_empty() || !actions.is_empty() || self.reshaped {
+                // Not together with other faults: `days` has both.
+                if !self.ends.is_empty() || !changes.is_empty() || self.reshaped {
                     return;
                 }
                 let port = self.local_ports[self.local_ports.len() - 1];
-                actions.push((share, FabricChange::SetMaster { port, reassign_lids: true }));
+                changes.push((share, FabricChange::SetMaster { port, reassign_lids: true }));
                 self.tally.readdressings += 1;
             }
         }
     }
 
-    fn reboot(&mut self, node: NodeId, when: (f64, u32), actions: &mut Vec<(f64, FabricChange)>) {
+    fn reboot(&mut self, node: NodeId, when: (f64, u32), changes: &mut Vec<(f64, FabricChange)>) {
         if self.local_ports.iter().any(|port| self.net.port(*port).node == node) {
             return;
         }
         let [off, on] = [false, true].map(|on| FabricChange::SetPower { node, on });
-        self.for_a_while(when, actions, (off, on));
+        self.for_a_while(when, changes, (off, on));
         if self.net.node(node).kind == NodeKind::Switch {
             self.tally.reboots_of_switches += 1;
         } else {

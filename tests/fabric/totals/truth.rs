@@ -2,7 +2,7 @@
 
 use ib_mad::counter::COUNT;
 use ib_mad::{Counter, Moment};
-use ib_sim::net::{Net, PortId};
+use ib_sim::net::{Net, NodeId, PortId};
 use ib_sim::simulation::Simulation;
 
 use crate::totals::ledger::Tally;
@@ -44,7 +44,7 @@ impl Truth {
         self.stops.push(Stop { at: world.now(), shown, counted });
     }
 
-    /// Records what fell by an action, since the moment before it.
+    /// Records what fell by a change, since the moment before it.
     pub fn record_resets(&mut self, before: &Stop, world: &Simulation, tally: &mut Tally) {
         for (index, before) in before.shown.iter().enumerate() {
             let now = shown_by(world, PortId(index as u32));
@@ -53,6 +53,19 @@ impl Truth {
                 self.lost[index][counter] += fell;
                 self.fell_at[index][counter] = self.lost[index][counter] + now[counter];
                 tally.fell += 1;
+            }
+        }
+        self.record(world);
+    }
+
+    /// Records that a node has restarted: the counters of its ports begin at 0, and may have counted since.
+    pub fn record_restart(&mut self, node: NodeId, before: &Stop, world: &Simulation) {
+        let net = world.net();
+        for port in net.port_ids().filter(|port| net.port(*port).node == node) {
+            let index = port.0 as usize;
+            for (counter, before) in before.shown[index].iter().enumerate().filter(|it| *it.1 > 0) {
+                self.lost[index][counter] += before;
+                self.fell_at[index][counter] = self.lost[index][counter];
             }
         }
         self.record(world);

@@ -9,6 +9,8 @@ mod cases;
 mod internal;
 mod lengths;
 mod modules;
+mod nvlink;
+mod planes;
 mod remedies;
 mod saturation;
 mod table;

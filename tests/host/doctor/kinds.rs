@@ -1,6 +1,6 @@
 //! Ports without a cable of their own, and bonds.
 
-use crate::doctor::patient::{CARD, Report, TestHost};
+use crate::doctor::patient::{CARD, JsonFinding, Report, TestHost};
 use test_rig::sysfs::{Device, Netdev};
 
 /// What is only right for the port of an adapter.
@@ -58,6 +58,15 @@ fn planes_and_second_functions_refer_to_their_adapter() {
     let found = TestHost::with([parent, planes]).report(&[]);
     let plane = found.one("ports", "planes0 port 3");
     plane.says("note", "plane 3 of mlx5_0", "");
+    found.one("ports", "mlx5_0 port 1: subnet management").says(
+        "ok",
+        "through planes0, planes 1, 2, 3, 4",
+        "",
+    );
+    // SMPs are sent through them.
+    let permissions = found.of_subject("permissions");
+    let opened = |it: &&JsonFinding<'_>| it.text("found").starts_with("planes0 port");
+    assert_eq!(permissions.iter().filter(opened).count(), 4, "{permissions:#?}");
     assert_no_cable_advice(&found);
     assert_eq!(found.code, 0, "{:#}", found.json);
 
@@ -68,6 +77,36 @@ fn planes_and_second_functions_refer_to_their_adapter() {
     found.one("subnet_manager", "mlx5_0 port 1").says("bad", "no subnet manager", "opensm");
     found.one("ports", "mlx5_1 port 1").says("note", "the port of mlx5_0", "");
     assert_eq!(found.troubles().len(), 2, "once for the adapter: {:#}", found.json);
+}
+
+#[test]
+fn adapter_without_qp0_says_how_to_get_one() {
+    let found = |device: Device, kernel: &str, flags: &[&str]| {
+        let host = TestHost::with([device]);
+        host.without("class/infiniband_mad/issm0");
+        std::fs::create_dir_all(host.path("proc/sys/kernel")).unwrap();
+        std::fs::write(host.path("proc/sys/kernel/osrelease"), format!("{kernel}\n")).unwrap();
+        host.report(flags)
+    };
+    let what = "mlx5_0 port 1: subnet management";
+    let multi_plane = || Device::mlx5_xdr("mlx5_0");
+    let report = found(multi_plane(), "6.14.0", &[]);
+    let fix = "rdma dev add smi_mlx5_0 type SMI parent mlx5_0";
+    report.one("ports", what).says("warn", "multi-plane HCA", fix);
+    let report = found(multi_plane(), "6.14.0", &["--no-collector.fabric"]);
+    report.one("ports", what).says("note", "multi-plane HCA", fix);
+
+    let ordinary = || Device::mlx5_ndr("mlx5_0", 0).file("fw_ver", "28.41.1000");
+    let report = found(ordinary(), "6.12.3-arch1-1", &[]);
+    let finding = report.one("ports", what);
+    finding.says("warn", "firmware 28.41.1000", "kernel to 6.12.9");
+    finding.says("warn", "kernel 6.12.3-arch1-1", "firmware to one after xx.42.1000");
+    // What is not known is not said.
+    let report = found(ordinary(), "6.12.9", &[]);
+    assert!(report.of_subject("ports").iter().all(|it| it.text("what") != what));
+    // With QP0 there is nothing to say.
+    let report = TestHost::with([multi_plane()]).report(&[]);
+    assert!(report.of_subject("ports").iter().all(|it| it.text("what") != what));
 }
 
 #[test]

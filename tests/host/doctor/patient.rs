@@ -41,7 +41,7 @@ rdma_cm 139264 1 rdma_ucm, Live 0x0000000000000000
 ";
 
 impl TestHost {
-    /// A host with these devices and no problem: each PCI function has a card of its own, each port a umad
+    /// A host with these devices and no problem: each PCI function has a card of its own, each port a umad and an issm
     /// device, each device a uverbs node.
     pub fn with(devices: impl IntoIterator<Item = Device>) -> Self {
         let (tree, dir) = (Tree::new(devices), tempfile::tempdir().unwrap());
@@ -60,6 +60,9 @@ impl TestHost {
                 patient.tree.put(&format!("{umad}/ibdev"), device);
                 patient.tree.put(&format!("{umad}/port"), &port);
                 patient.has_device(&format!("umad{umads}"));
+                let issm = umad.replace("umad", "issm");
+                patient.tree.put(&format!("{issm}/ibdev"), device);
+                patient.tree.put(&format!("{issm}/port"), &port);
                 umads += 1;
             }
         }

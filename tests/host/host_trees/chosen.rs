@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify;
 
 use crate::host_trees::{devices, look_with};
-use test_rig::sysfs::{Device, Tree, hgx};
+use test_rig::sysfs::{Copies, Device, Tree, Vpd, connectx8, hgx, hgx_b200};
 use test_rig::{Exporter, run_on_host_to_exit};
 
 #[test]
@@ -24,11 +24,28 @@ fn devices_are_selected_by_name_and_exclusion_wins() {
 }
 
 #[test]
+fn devices_are_selected_by_kind_and_function() {
+    let told = |tree: &Tree, exclude: &str| {
+        let flag = format!("--host.device-exclude={exclude}");
+        devices(&look_with(tree, &[&flag]), "infiniband_device_up")
+    };
+    let b200 = hgx_b200(Vpd::Readable);
+    assert_eq!(told(&b200, "kind:nvlink_bridge"), ["mlx5_4", "mlx5_5"]);
+    assert_eq!(told(&b200, "pci:0000:0b:00.0|pci:0000:0b:00.1|mlx5_[45]"), ["mlx5_2", "mlx5_3"]);
+    assert_eq!(told(&b200, "pci:15b3:1021"), [""; 0]);
+    assert_eq!(told(&connectx8(Copies::Yes), "kind:smi"), ["mlx5_0"]);
+}
+
+#[test]
 fn invalid_pattern_fails_at_start() {
     let tree = hgx();
     let output = run_on_host_to_exit(&tree, &["--host.device-exclude=mlx5_("]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(output.stderr.contains("device-exclude"), "{}", output.stderr);
+    let output = run_on_host_to_exit(&tree, &["--host.device-exclude=kind:nvlink"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let says = "--host.device-exclude: \"kind:nvlink\" is not one of kind:nvlink_bridge, kind:smi";
+    assert!(output.stderr.contains(says), "{}", output.stderr);
 }
 
 /// All directories below one, and itself.

@@ -11,6 +11,7 @@ mod hosts;
 mod moving;
 mod node_exporter;
 mod odd;
+mod planes;
 mod refusing;
 mod scenes;
 

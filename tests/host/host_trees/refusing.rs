@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use rustix::fs::inotify;
 
-use test_rig::sysfs::{Content, Device, Tree};
+use test_rig::sysfs::{Content, Device, Tree, Vpd, hgx_b200};
 use test_rig::{Exporter, Metrics};
 
 const REFUSED: &str = "device refuses to read its counters";
@@ -61,6 +61,75 @@ fn device_that_refuses_three_counters_is_not_asked_again() {
     assert!(samples(&metrics, "mlx5_1", "infiniband_hw_") > 10);
     assert_eq!(lines(&log, &[REFUSED, "mlx5_0", "--host.device-exclude"]).len(), 1, "{log}");
     assert_eq!(lines(&log, &["files of the device cannot be read"]).len(), 0, "{log}");
+}
+
+/// The counter files of a host's devices that are opened while the exporter reads it several times, by device; its
+/// metrics, and its log.
+fn opened(tree: &Tree, devices: &[&str]) -> (Vec<usize>, Metrics, String) {
+    let watch = |device: &&str| {
+        let watcher =
+            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).unwrap();
+        for directory in ["counters", "hw_counters"] {
+            let port = tree.path().join("class/infiniband").join(device).join("ports/1");
+            inotify::add_watch(&watcher, port.join(directory), inotify::WatchFlags::OPEN).unwrap();
+        }
+        watcher
+    };
+    let watchers: Vec<_> = devices.iter().map(watch).collect();
+    let mut exporter = Exporter::on_host(tree, &["--host.interval=1s", "--host.error-backoff=1s"]);
+    exporter.wait_ready();
+    let metrics = exporter.wait_reads(4);
+    let log = exporter.log();
+    assert!(exporter.stop().success());
+    let count = |watcher| {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(watcher, &mut buffer);
+        // That of the directory itself has no name.
+        std::iter::from_fn(|| events.next().ok().map(|event| event.file_name().is_some()))
+            .filter(|is_file| *is_file)
+            .count()
+    };
+    (watchers.into_iter().map(count).collect(), metrics, log)
+}
+
+const BRIDGES: [&str; 4] = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"];
+
+/// The kinds of the six devices, in their order.
+fn kinds(metrics: &Metrics) -> Vec<String> {
+    metrics.all("infiniband_device_info").map(|(labels, _)| labels["kind"].clone()).collect()
+}
+
+#[test]
+fn each_bridge_of_b200_refuses_three_reads_in_its_life() {
+    let tree = hgx_b200(Vpd::Refused);
+    let (opened, metrics, log) = opened(&tree, &BRIDGES);
+    assert_eq!(opened, [3; 4], "{log}");
+    let restricted = "restricted";
+    let physical = "physical";
+    assert_eq!(
+        kinds(&metrics),
+        [restricted, restricted, restricted, restricted, physical, physical]
+    );
+    for device in BRIDGES {
+        assert_eq!(lines(&log, &[REFUSED, device]).len(), 1, "{log}");
+        assert_eq!(lines(&log, &[device]).len(), 1, "{log}");
+        assert!(metrics.get("infiniband_port_state", &[("device", device)]).is_some());
+    }
+}
+
+#[test]
+fn bridges_of_b200_are_recognized_by_vpd_before_any_read() {
+    let tree = hgx_b200(Vpd::Readable);
+    let (opened, metrics, log) = opened(&tree, &BRIDGES);
+    assert_eq!(opened, [0; 4], "{log}");
+    let (bridge, physical) = ("nvlink_bridge", "physical");
+    assert_eq!(kinds(&metrics), [bridge, bridge, bridge, bridge, physical, physical]);
+    for device in BRIDGES {
+        assert_eq!(lines(&log, &["manages NVSwitches", device]).len(), 1, "{log}");
+        assert_eq!(lines(&log, &[device]).len(), 1, "{log}");
+        let unreadable = "fabric_exporter_device_unreadable_files";
+        assert_eq!(metrics.get(unreadable, &[("device", device)]), Some(0.0));
+    }
 }
 
 #[test]

@@ -166,9 +166,14 @@ fn device_that_joined_a_bond_is_not_missing() {
         function("mlx5_1", "0000:31:00.1", second, "ens1f1np1"),
     ];
     let tree = Tree::new([a.clone(), b.clone()]);
-    let exporter = start(&tree);
+    let mut exporter = start(&tree);
     assert_eq!(exporter.metrics().all("infiniband_device_up").count(), 2);
-    // mlx5 removes both devices, and makes one of the first function.
+    // mlx5 removes both devices, and makes one of the first function. Here that is many steps, of which no read may see
+    // only some: the exporter stands still from the end of one read on.
+    let reads = || exporter.metrics().get_u64("fabric_exporter_host_reads_total", &[]).unwrap();
+    let before = reads();
+    wait_until(LIMIT, "the next read", || (reads() > before).then_some(()));
+    exporter.signal("STOP");
     tree.remove(&a);
     tree.remove(&b);
     tree.add_netdev(None, &Netdev::ethernet("bond0").file("bonding/slaves", "ens1f0np0 ens1f1np1"));
@@ -179,6 +184,7 @@ fn device_that_joined_a_bond_is_not_missing() {
     let bond = Device::bare("mlx5_bond_0").on("0000:31:00.0", "mlx5_core");
     let bond = a.files_to(bond).without("ports/1/gid_attrs").guid(first).gid_on(1, "bond0");
     tree.add(&bond);
+    exporter.signal("CONT");
     let metrics = wait(&exporter, "the bond", |it| {
         it.get("infiniband_device_up", &of("mlx5_bond_0")) == Some(1.0)
     });

@@ -76,11 +76,13 @@ impl Standing {
     fn of(row: &LinkRow<'_>, down: &DownNodes) -> Self {
         let has = |reason| row.assessment.is_some_and(|it| it.reasons.weight(reason).is_some());
         let fabric = &row.view.snapshot.fabric;
-        let is_down = || row.ports().iter().any(|port| down.get(fabric.port(*port).node).is_some());
+        let is_down = || row.all_ports().any(|port| down.get(fabric.port(port).node).is_some());
         match row.verdict() {
             Verdict::Unknown if is_down() => Standing::Explained,
             Verdict::Unknown if has(Reason::Maintenance) => Standing::Maintenance,
-            Verdict::Unknown if has(Reason::Internal) || has(Reason::Disabled) => {
+            Verdict::Unknown
+                if [Reason::Internal, Reason::NvLink, Reason::Disabled].into_iter().any(has) =>
+            {
                 Standing::NotJudged
             }
             _ => Standing::Judged,

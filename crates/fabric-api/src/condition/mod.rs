@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use display_text::{grouped, plural};
 use fabric_observation::{Collector, Observation};
+use ib_fabric::fabric_kind::FabricKind;
 use ib_health::Verdict;
 
 pub use down::{DownNode, DownNodes, name};
@@ -102,7 +103,11 @@ fn of_sweep(observation: &Observation, view: FabricView<'_>) -> Condition {
         0 => String::new(),
         count => format!(", {} not judged", plural(count, "link")),
     };
-    let ok = format!("all ok: {}, {}{not_judged}", plural(ok, "link"), plural(all, "node"));
+    let nodes = plural(all, "node");
+    let ok = match view.snapshot.fabric.kind {
+        Some(FabricKind::NvLink) => format!("NVLink fabric: all {nodes} up{not_judged}"),
+        _ => format!("all ok: {}, {nodes}{not_judged}", plural(ok, "link")),
+    };
     of(found, ok)
 }
 

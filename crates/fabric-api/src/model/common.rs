@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use ib_health::Verdict;
+use ib_mad::ids::port_label_with;
+use ib_mad::{NodeKind, PortNumber};
 
 /// What pages call links that only lack time of observation. It is not a verdict.
 pub const LEARNING: &str = "learning";
@@ -14,6 +16,18 @@ pub const CUT_OFF: &str = "cut_off";
 
 /// A value of a small enumeration; constants are borrowed.
 pub type Label = Cow<'static, str>;
+
+/// A port by its node's name and its number; of a switch also by what is printed beside it. The name of an adapter's port
+/// begins with its PCI address, which is not printed.
+pub(super) fn label_of_port(
+    node: &str,
+    number: PortNumber,
+    node_type: &str,
+    front_panel: Option<&str>,
+) -> String {
+    let is_switch = node_type == NodeKind::Switch.label();
+    port_label_with(node, number, front_panel.filter(|_| is_switch))
+}
 
 models! {
     /// Number of links by verdict.
@@ -79,10 +93,11 @@ impl Verdicts {
         }
     }
 
-    /// The worst verdict; `None` without links.
-    pub fn worst(&self) -> Option<Verdict> {
+    /// The worst verdict; unknown without links.
+    pub fn worst(&self) -> Verdict {
         let mut worst_first = self.worst_first().into_iter();
-        worst_first.find(|(_, count)| *count > 0).map(|(verdict, _)| verdict)
+        let worst = worst_first.find(|(_, count)| *count > 0);
+        worst.map_or(Verdict::Unknown, |(verdict, _)| verdict)
     }
 
     /// The sum of both.
@@ -108,8 +123,9 @@ impl Verdicts {
         ]
     }
 
-    /// The first of these that occurs.
-    pub fn worst_shown(&self) -> Option<&'static str> {
-        self.shown().into_iter().find(|(_, count)| *count > 0).map(|(label, _)| label)
+    /// The first of these that occurs; unknown without links.
+    pub fn worst_shown(&self) -> &'static str {
+        let worst = self.shown().into_iter().find(|(_, count)| *count > 0);
+        worst.map_or(Verdict::Unknown.label(), |(label, _)| label)
     }
 }

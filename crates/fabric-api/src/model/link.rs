@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use ib_health::{Reason, Verdict};
 use ib_mad::counter::link_errors;
-use ib_mad::ids::port_label;
 
-use super::{Condition, LEARNING, Label, Verdicts};
+use super::common::label_of_port;
+use super::{Condition, LEARNING, Label, PortName, Verdicts};
 
 /// The links of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,9 +54,9 @@ models! {
         pub repair: Option<SuggestedRepair>,
         /// Whether the link is up; null if that is not known.
         pub up: Option<bool>,
-        /// The two ends, ordered by GUID and port number.
+        /// The two ends, ordered by GUID and port number; of several planes, the ports of the lowest plane.
         pub ends: [End; 2],
-        /// Data rate of the link in bytes per second; null while it is down.
+        /// Data rate of the link in bytes per second, of all planes that are up; null while it is down.
         pub rate: Option<u64>,
         /// Signaling rate per lane: `NDR`.
         pub speed: Option<Label>,
@@ -75,6 +75,38 @@ models! {
         /// How far the observation is, if the link is `unknown` only because it was observed for too short a time.
         #[serde(default)]
         pub learning: Option<Learning>,
+        /// The planes of a link of an XDR fabric, by number; empty if it has none. Rate, width, flaps and the counters
+        /// of `ends` are of all planes together.
+        #[serde(default)]
+        pub planes: Vec<LinkPlane>,
+        /// How the planes are known: `hierarchy_info` (both ends report them) or `guess` (equal ports of the four nodes
+        /// of a switch lead to one peer); null without planes.
+        #[serde(default)]
+        pub planes_source: Option<Label>,
+    }
+
+    /// A plane of a link.
+    pub struct LinkPlane {
+        /// The number of the plane.
+        pub plane: u8,
+        /// The id of the plane's own link.
+        pub link: Option<String>,
+        /// Its ports, in the order of the link's ends.
+        pub ports: [PortName; 2],
+        /// Whether the plane is up; null if that is not known.
+        pub up: Option<bool>,
+        /// The verdict of the plane.
+        pub verdict: Label,
+        /// The reasons of that verdict.
+        pub reasons: Vec<Label>,
+        /// Data rate of the plane in bytes per second; null while it is down.
+        pub rate: Option<u64>,
+        /// Signaling rate per lane: `XDR`.
+        pub speed: Option<Label>,
+        /// Width, the number of lanes in use: `1x`.
+        pub width: Option<Label>,
+        /// The link errors of both ports; null if they were not read.
+        pub errors: Option<u64>,
     }
 
     /// Links that were not observed for long enough: after a start, or after a link has trained.
@@ -128,8 +160,14 @@ models! {
         pub host: Option<String>,
         /// The port number.
         pub port: u8,
+        /// What is printed beside the port at the front panel, if the device reports it: `1/19/1`.
+        #[serde(default)]
+        pub front_panel: Option<String>,
         /// `ca`, `switch`, `router` or `aggregation_node`.
         pub node_type: Label,
+        /// The active FEC mode, if the device or the dump reports it.
+        #[serde(default)]
+        pub fec: Option<Label>,
         /// Bit errors received at this port.
         pub bit_errors: BitErrors,
         /// Error, discard and link counters that are not 0, by the names of their metrics.
@@ -211,8 +249,8 @@ impl Link {
         if self.learning.is_some() { LEARNING } else { Verdict::word(&self.verdict) }
     }
 
-    /// The reasons that a reader needs: that the other end was not observed for long enough says nothing about a link that
-    /// is degraded or bad.
+    /// The reasons that a reader needs: that the other end was not observed for long enough says nothing about a link
+    /// that is degraded or bad.
     pub fn told_reasons(&self) -> impl Iterator<Item = &LinkReason> + Clone {
         let is_judged = self.verdict() >= Verdict::Watch;
         let lacks_time = Reason::InsufficientData.label();
@@ -237,9 +275,9 @@ impl Link {
 }
 
 impl End {
-    /// The node's name and the port's number.
+    /// The node's name and the port's number, of a switch also what is printed beside it.
     pub fn label(&self) -> String {
-        port_label(&self.node, self.port)
+        label_of_port(&self.node, self.port, &self.node_type, self.front_panel.as_deref())
     }
 
     /// The link errors among its counters. An older exporter may leave some out.

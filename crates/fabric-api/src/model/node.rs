@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Condition, Label, Module, NodeName, PartSum, Port, PortName, ReportedBer, Spare, Verdicts,
+    Condition, Label, Module, NodeName, PartSum, Port, PortName, Rail, ReportedBer, Spare, Verdicts,
 };
 
 models! {
@@ -47,6 +47,10 @@ models! {
         /// The host of a channel adapter (`--fabric.host-regex`).
         #[serde(default)]
         pub host: Option<String>,
+        /// The rail of its host that it is (`--fabric.rails`): the device in its name; null unless the host has
+        /// several.
+        #[serde(default)]
+        pub rail: Option<String>,
         /// NodeDescription as the node reports it; unprintable characters are replaced.
         pub description: String,
         /// `ca`, `switch`, `router` or `aggregation_node`.
@@ -93,6 +97,9 @@ models! {
         /// The temperature of the ASIC in degrees Celsius.
         #[serde(default)]
         pub temperature: Option<f64>,
+        /// The worst verdict of its links; `unknown` if it has none.
+        #[serde(default)]
+        pub verdict: Label,
         /// Number of its links by verdict.
         pub verdicts: Verdicts,
     }
@@ -108,6 +115,9 @@ models! {
         pub node: Node,
         /// The ports, by number; port 0 of a switch only if it is an endpoint.
         pub ports: Vec<Port>,
+        /// The rails of its host, by name; empty if the node is no rail.
+        #[serde(default)]
+        pub rails: Vec<Rail>,
     }
 
     /// The topologies of all fabrics.
@@ -161,7 +171,7 @@ models! {
         pub side_links: usize,
         /// Number of links to switches of a lower level.
         pub down_links: usize,
-        /// The worst verdict of its links; null if it has none.
+        /// The worst verdict of its links; `unknown` if it has none.
         pub worst_verdict: Option<Label>,
         /// Number of all of its links by verdict.
         #[serde(default)]

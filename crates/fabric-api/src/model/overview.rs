@@ -22,6 +22,9 @@ models! {
         pub fabric: String,
         /// The configured sweep interval.
         pub interval_seconds: f64,
+        /// `infiniband` or `nvlink`; null until a switch has told.
+        #[serde(default)]
+        pub kind: Option<Label>,
         /// The condition: the worst of its nodes and links.
         #[serde(default)]
         pub condition: Condition,

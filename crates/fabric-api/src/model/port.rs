@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ib_mad::ids::port_label;
+use ib_mad::counter::LINK_ERRORS;
 use ib_mad::node::NodeKind;
 
+use super::common::label_of_port;
 use super::{BitErrors, Flow, Label, Learning, Link};
 
 models! {
@@ -40,6 +41,9 @@ models! {
         pub node_type: Label,
         /// The port number.
         pub port: u8,
+        /// What is printed beside the port at the front panel, if the device reports it: `1/19/1`.
+        #[serde(default)]
+        pub front_panel: Option<String>,
     }
 
     /// A port with all its data.
@@ -94,8 +98,9 @@ models! {
         #[serde(default)]
         pub cleared_every_seconds: Option<f64>,
         /// Link errors: corrupted data (the largest of symbol errors, uncorrectable FEC blocks, local link integrity
-        /// errors, and receive errors without packets marked bad upstream), buffer overruns, retrains and link downs.
-        pub errors: u64,
+        /// errors, and receive errors without packets marked bad upstream), buffer overruns, retrains and link downs; null if
+        /// none of these counters was read. A lower bound if `saturated` has one of them.
+        pub errors: Option<u64>,
         /// PortXmitDiscards: packets that were not sent; null if not read.
         #[serde(default)]
         pub discards: Option<u64>,
@@ -239,10 +244,17 @@ models! {
     }
 }
 
+impl Port {
+    /// Whether its link errors are a lower bound.
+    pub fn is_least(&self) -> bool {
+        LINK_ERRORS.iter().any(|part| self.saturated.iter().any(|it| it == part.row().metric))
+    }
+}
+
 impl PortName {
-    /// The node's name and the port's number.
+    /// The node's name and the port's number, of a switch also what is printed beside it.
     pub fn label(&self) -> String {
-        port_label(&self.node, self.port)
+        label_of_port(&self.node, self.port, &self.node_type, self.front_panel.as_deref())
     }
 
     /// The host, or another node, that a switch has at this port; `None` of a port of a switch.

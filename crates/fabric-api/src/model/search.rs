@@ -24,7 +24,8 @@ models! {
         pub name: String,
         /// The GUID, or the id of a link.
         pub id: String,
-        /// What matched: `name`, `host`, `guid`, `port_guid`, `lid`, `link`, `port`, `serial_number` or `part_number`.
+        /// What matched: `name`, `host`, `guid`, `port_guid`, `lid`, `link`, `port`, `front_panel`,
+        /// `serial_number` or `part_number`.
         pub matched: Label,
         /// How well it matched: `exact`, `prefix` or `substring`.
         pub quality: Label,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use crate::EventKind;
+use crate::incidents::cage::Cage;
 use crate::incidents::congestion::Root;
 use crate::incidents::group::{Group, GroupKind, LinkFacts};
 use crate::incidents::incident::{Harm, HarmClass, Incident, IncidentKind, Severity};
@@ -77,17 +78,21 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    fn link(&self) -> Option<&LinkFacts> {
-        let mut links = self.group.links.values();
-        let first = links.next()?;
-        (self.group.kind == GroupKind::Link && links.next().is_none()).then_some(first)
+    /// The link that it is about; of several in one cage, the worst one.
+    fn link(&self) -> Option<(LinkId, &LinkFacts)> {
+        let links = self.group.links.iter().map(|(id, facts)| (*id, facts));
+        let is_one = self.group.links.len() == 1 || self.group.common_cage().is_some();
+        // The first of equal ones.
+        let worst =
+            links.reduce(|worst, next| if next.1.worst > worst.1.worst { next } else { worst });
+        worst.filter(|_| self.group.kind == GroupKind::Link && is_one)
     }
 
     /// The link that it is about: that of a flap took an HCA away.
     fn link_id(&self, kind: IncidentKind) -> Option<LinkId> {
         let mut links = self.group.links.iter();
         match self.group.kind {
-            GroupKind::Link => links.next().map(|(id, _)| *id),
+            GroupKind::Link => self.link().map(|(id, _)| id).or(links.next().map(|(id, _)| *id)),
             GroupKind::Outage if kind == IncidentKind::LinkFlap => {
                 links.find(|(_, facts)| facts.flaps > 0).map(|(id, _)| *id)
             }
@@ -97,7 +102,7 @@ impl View<'_> {
 
     /// What the latest verdict advises, unless it was done: a cable that was replaced is another one.
     pub fn repair(&self) -> Option<Repair> {
-        let facts = self.link()?;
+        let (_, facts) = self.link()?;
         let is_replaced = self.group.replaced.is_some() && facts.verdict < Verdict::Watch;
         let repair = facts.repair.as_deref().filter(|_| !is_replaced)?;
         Repair::from_label(repair)
@@ -245,7 +250,10 @@ impl View<'_> {
         let of_event = self.group.events.first().map(|event| event.place.clone());
         match self.group.kind {
             GroupKind::Outage => of_node,
-            GroupKind::Link => of_link.chain(of_event).next(),
+            GroupKind::Link => {
+                let of_cage = self.group.common_cage().map(Cage::label);
+                of_cage.or(of_link.chain(of_event).next())
+            }
             GroupKind::Congestion => of_root,
             GroupKind::Clear if self.group.cleared.len() > 1 => Some(self.fabric.to_owned()),
             _ => of_event,

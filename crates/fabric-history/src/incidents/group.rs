@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::EventKind;
 use crate::event::{downtime_of, losses_of, verdict_of};
+use crate::incidents::cage::Cage;
 use crate::incidents::congestion::Root;
 use crate::model::{Cable, Event};
 use ib_fabric::topology::LinkId;
@@ -65,6 +66,8 @@ pub struct LinkFacts {
     pub down: Option<Downtime>,
     /// What its events said last of its rate.
     pub rate: Option<String>,
+    /// The cages of switches that it ends in.
+    pub cages: BTreeSet<Cage>,
 }
 
 /// A group of events.
@@ -150,6 +153,11 @@ impl Group {
 
     /// Adds another group's events.
     pub fn absorb(&mut self, other: Group) {
+        // It is over when both are.
+        if self.found_over.is_some() || other.found_over.is_some() {
+            let ended = self.ended().zip(other.ended());
+            self.found_over = ended.map(|(one, other)| one.max(other));
+        }
         (self.began, self.last) = (self.began.min(other.began), self.last.max(other.last));
         self.settled = self.settled.max(other.settled);
         self.began_earlier |= other.began_earlier;
@@ -183,6 +191,7 @@ impl Group {
             let was = verdict_of(&event.detail, "from");
             self.began_earlier |= facts.worst < Verdict::Watch && was >= Some(Verdict::Watch);
             facts.place.clone_from(&event.place);
+            facts.cages.extend(Cage::of_event(&event.detail));
             facts.note(kind, event);
         }
         match (kind, event.node) {

@@ -119,7 +119,7 @@ pub struct Incident {
     pub node: Option<Guid>,
     /// Port that it began with.
     pub port: Option<PortNumber>,
-    /// ID of its link, if it is about one link.
+    /// ID of its link, if it is about one link; of several in one cage, that of the worst one.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub link: Option<LinkId>,

@@ -6,6 +6,8 @@
 //! copies, and answers over HTTP have the same incidents as the file of a running exporter, and a better grouping
 //! needs no migration.
 
+mod cage;
+mod cages;
 mod congestion;
 mod describe;
 mod group;

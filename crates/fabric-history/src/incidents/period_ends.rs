@@ -27,6 +27,7 @@ pub fn finish(
     if let Some(after) = after {
         grouper.end_by(after, window.to);
     }
+    grouper.merge_cages();
     let is_in = |group: &&Group| {
         let has_any = !group.events.is_empty() || group.began_earlier;
         has_any && group.ended().is_none_or(|end| end >= window.from)

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::EventKind;
+use crate::incidents::cage::Cage;
 use crate::incidents::describe::View;
 use crate::incidents::incident::IncidentKind;
 use display_text::plural;
-use ib_health::explain;
 use ib_health::outage::{ExpectedCause, duration};
+use ib_health::{Verdict, explain};
 
 /// Names in a title.
 const MAX_NAMED: usize = 3;
@@ -28,7 +29,14 @@ impl View<'_> {
                 "Nothing, if its reboot was planned. Else see the log of the host."
             }
             IncidentKind::Congestion => self.congestion_advice(),
-            _ => return self.repair().map(|repair| repair.help().to_owned()),
+            _ => {
+                let help = self.repair()?.help();
+                let cage = self.group.common_cage().map(Cage::label);
+                return Some(cage.map_or_else(
+                    || help.to_owned(),
+                    |cage| format!("Begin with what is plugged into {cage}: {}", lower(help)),
+                ));
+            }
         };
         Some(text.to_owned())
     }
@@ -49,6 +57,9 @@ impl View<'_> {
     pub fn title(&self, kind: IncidentKind) -> String {
         let group = self.group;
         let place = self.place();
+        if let Some(title) = self.cage_title(kind) {
+            return title;
+        }
         match kind {
             IncidentKind::SwitchDown => self.switch_title(),
             IncidentKind::HostDown => self.host_title(),
@@ -111,6 +122,27 @@ impl View<'_> {
                 capitalized(&some(&texts))
             }
         }
+    }
+
+    /// What happened to several links of a cage: `leaf-1 cage 19: both ports are bad (leaf-1 port 37 – …)`.
+    fn cage_title(&self, kind: IncidentKind) -> Option<String> {
+        let links = &self.group.links;
+        let cage = self.group.common_cage()?.label();
+        let what = match kind {
+            IncidentKind::LinkBad if links.values().all(|it| it.worst == Verdict::Bad) => "bad",
+            IncidentKind::LinkBad => "bad or degraded",
+            IncidentKind::LinkDegraded => "degraded",
+            IncidentKind::LinkFlap => "flapping",
+            IncidentKind::LinkDown => "down",
+            _ => return None,
+        };
+        let ports = match links.len() {
+            2 => "both ports".to_owned(),
+            count => plural(count, "port"),
+        };
+        let verb = self.verb(links.len());
+        let places: Vec<&str> = links.values().map(|link| &*link.place).collect();
+        Some(format!("{cage}: {ports} {verb} {what} ({})", some(&places)))
     }
 
     fn switch_title(&self) -> String {
@@ -304,6 +336,12 @@ fn some<S: AsRef<str>>(names: &[S]) -> String {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// A sentence behind a colon.
+fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn capitalized(text: &str) -> String {

@@ -179,7 +179,7 @@ impl FabricIds {
         let nodes = self.present_nodes.iter().map(|node| (*node).into()).collect();
         self.node_intervals.update(db, nodes, at)?;
         let mut cables = HashSet::new();
-        for Link { low, high } in fabric.links() {
+        for Link { low, high } in fabric.whole_links() {
             let id = |port: PortIndex| self.ports.get(port).copied();
             let Some((low, high)) = id(low).zip(id(high)) else { continue };
             cables.insert(self.link_between(db, [low, high])?);

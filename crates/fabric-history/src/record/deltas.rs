@@ -164,10 +164,14 @@ impl StateDeltas {
             *self = StateDeltas { all_written: Some(sweep.began), ..StateDeltas::default() };
         }
         let mut links = PortMap::filled(ids.ports.len(), (None, None));
+        // The cable of several planes has the ports of the lowest one.
         for link in &assessment.links {
-            for end in link.link.ports() {
-                if let Some(found) = links.get_mut(end) {
-                    *found = (link.up, Some(link.verdict));
+            for plane in link.plane_links() {
+                let up = if plane.link == link.link { link.up } else { plane.up };
+                for end in plane.link.ports() {
+                    if let Some(found) = links.get_mut(end) {
+                        *found = (up, Some(link.verdict));
+                    }
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::EventKind;
+use crate::host_scope::Relation;
 use crate::incidents::{Incident, Incidents, Severity};
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::plot::LinkTimeline;
@@ -23,6 +24,9 @@ pub struct Finding {
     /// What happened, when, where and why, and what to do.
     #[serde(flatten)]
     pub incident: Incident,
+    /// What it has to do with the hosts that the report is limited to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relation: Option<Relation>,
     /// The cable or modules of its link, at the latest verdict that knew them.
     pub modules: Vec<PluggedModule>,
     /// Evidence, in sentences.
@@ -48,6 +52,15 @@ pub struct PluggedModule {
 }
 
 impl Finding {
+    /// What it has to do with the hosts of the report, in a sentence.
+    pub(super) fn relation_text(&self) -> Option<&'static str> {
+        Some(match self.relation? {
+            Relation::Own => "It is at one of the hosts.",
+            Relation::Crossed => "The traffic between the hosts may have crossed it.",
+            Relation::Fabric => "It concerns the whole fabric.",
+        })
+    }
+
     /// Its counters and events, of one about a link.
     pub(super) fn timeline(&self) -> Option<LinkTimeline<'_>> {
         let Incident { place, link, .. } = &self.incident;
@@ -120,7 +133,15 @@ fn finding(
     let Some(link) = incident.link else {
         let evidence = evidence_of_events(&incident);
         let (modules, series, timeline) = Default::default();
-        return Finding { incident, modules, evidence, since_then, series, timeline };
+        return Finding {
+            incident,
+            relation: None,
+            modules,
+            evidence,
+            since_then,
+            series,
+            timeline,
+        };
     };
     let ends = link.ends();
     let is_of_link = |event: &&Event| event.fabric == incident.fabric && event.link == Some(link);
@@ -153,7 +174,7 @@ fn finding(
     };
     let evidence = evidence.sentences();
     let modules = modules(timeline.iter().chain(&incident.events));
-    Finding { incident, modules, evidence, since_then, series, timeline }
+    Finding { incident, relation: None, modules, evidence, since_then, series, timeline }
 }
 
 /// The modules that the latest of these events knows; before they were replaced.

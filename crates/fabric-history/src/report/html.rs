@@ -87,6 +87,7 @@ fn finding_article(finding: &Finding, report: &Report, clock: &LocalClock) -> Ma
             h3 { (incident.title) }
             p .when { (finding.when(report.window, &format_time)) }
             dl {
+                @if let Some(text) = finding.relation_text() { dt { "Relation" } dd { (text) } }
                 dt { "Why" } dd { (incident.cause.as_deref().unwrap_or("Not known")) "." }
                 @if !hosts.is_empty() { dt { "Hosts" } dd { (hosts) } }
                 @if let Some(advice) = &incident.advice { dt { "Try first" } dd { strong { (advice) } } }

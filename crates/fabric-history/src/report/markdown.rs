@@ -65,6 +65,9 @@ fn write_finding(
     let incident = &finding.incident;
     writeln!(out, "### {}: {}\n", incident.severity.label(), escaped(&incident.title))?;
     writeln!(out, "{}\n", finding.when(report.window, &|at| clock.format(at)))?;
+    if let Some(text) = finding.relation_text() {
+        writeln!(out, "- **Relation:** {text}")?;
+    }
     let cause = incident.cause.as_deref().unwrap_or("Not known");
     writeln!(out, "- **Why:** {}.", escaped(cause))?;
     let hosts = incident.hosts_text();

@@ -6,6 +6,7 @@
 
 mod fabric_summary;
 mod finding;
+mod hosts;
 pub mod html;
 mod link_evidence;
 pub mod markdown;
@@ -19,19 +20,20 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
+use crate::host_scope::HostScope;
 use crate::incidents::{Incident, Incidents, MAX_INCIDENTS, at_beginning};
 use crate::local_clock::LocalClock;
 use crate::model::{ErrorDelta, Port, Window};
 use crate::source::{Answer, EventFilter, Source, until_known};
 use display_text::{grouped, plural};
 use ib_fabric::topology::LinkId;
-use ib_mad::Counter;
 
 use fabric_summary::{side_by_side, summaries};
 use sentences::FormatTime;
 
 pub use fabric_summary::FabricSummary;
 pub use finding::{Finding, PluggedModule};
+pub use hosts::ReportedHosts;
 
 /// Findings in the report; further ones are only counted.
 const MAX_FINDINGS: usize = 20;
@@ -49,6 +51,9 @@ pub struct Report {
     pub source: String,
     /// The window, without its future part.
     pub window: Window,
+    /// The hosts that it is limited to; `None` if it is on the whole fabric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<ReportedHosts>,
     /// The fabrics at the window's beginning and at its end, by name.
     #[serde(rename = "shapes")]
     pub summaries: BTreeMap<String, [Option<FabricSummary>; 2]>,
@@ -70,10 +75,12 @@ pub struct Report {
 
 impl Report {
     /// Computes the report from a source. The window ends at `now` at the latest, unless the source's own
-    /// clock is ahead of it; `format_time` formats times for readers.
+    /// clock is ahead of it; `format_time` formats times for readers. With `hosts` it has only what concerns them: see
+    /// [`HostScope`].
     pub fn compute(
         source: &dyn Source,
         window: Window,
+        hosts: Option<&[String]>,
         now: SystemTime,
         format_time: FormatTime<'_>,
     ) -> Answer<Self> {
@@ -81,19 +88,32 @@ impl Report {
         let cover = source.coverage(window)?;
         let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
         let mut found = Incidents::among(source, window, [&before, &after], MAX_INCIDENTS)?;
+        let scope = hosts.map(|hosts| HostScope::of(hosts, &[&before[..], &after[..]].concat()));
+        if let Some(scope) = &scope {
+            found.incidents.retain(|incident| scope.relation(incident).is_some());
+        }
         let filter = EventFilter { kinds: missing::KINDS.to_vec(), ..EventFilter::all(window) };
         let events = source.events(&filter)?;
         let unknown =
             missing::sentences(&cover, window, &events, &found.incidents, &after, format_time);
-        let moved = source.error_deltas(window)?;
+        let mut moved = source.error_deltas(window)?;
+        if let Some(scope) = &scope {
+            moved.retain(|moved| scope.relation_of_port(moved).is_some());
+        }
         let period = finding::Period { window, moved: &moved, after: &after, format_time };
-        let (findings, more_findings) = finding::take(source, &mut found, MAX_FINDINGS, &period)?;
+        let (mut findings, more_findings) =
+            finding::take(source, &mut found, MAX_FINDINGS, &period)?;
+        for finding in &mut findings {
+            finding.relation = scope.as_ref().and_then(|it| it.relation(&finding.incident));
+        }
+        let hosts = scope.map(|scope| ReportedHosts::new(scope, &findings, &found, &moved, &cover));
         let more_incidents = found.more + truncate(&mut found.incidents, MAX_OTHER_INCIDENTS);
         let mut others = others(moved, &findings);
         let more_others = truncate(&mut others, MAX_OTHERS);
         Ok(Report {
             source: source.name(),
             window,
+            hosts,
             summaries: summaries(&before, &after),
             findings,
             more_findings,
@@ -129,7 +149,12 @@ impl Report {
             let text = format!("Not listed: {} {how}.", plural(more, noun));
             (more > 0).then_some(Section::Text(text))
         };
-        let mut all = vec![Section::Heading("Findings")];
+        let mut all = Vec::new();
+        if let Some(hosts) = &self.hosts {
+            all.push(Section::Heading("Hosts"));
+            all.push(Section::List(&hosts.sentences));
+        }
+        all.push(Section::Heading("Findings"));
         if self.findings.is_empty() {
             all.push(text("None."));
         }
@@ -194,15 +219,6 @@ impl Report {
     }
 }
 
-/// A port's link errors and discards without its link downs, which are in incidents, and without what it discarded
-/// because its link was down.
-fn unexplained(moved: &ErrorDelta) -> u64 {
-    let of = |counter| moved.sums.iter().find(|sum| sum.counter == counter).map_or(0, |sum| sum.by);
-    let discards = of(Counter::XmitDiscards).saturating_sub(of(Counter::XmitInactiveDiscards));
-    let errors = moved.link_errors().saturating_sub(of(Counter::LinkDowned));
-    errors.saturating_add(discards)
-}
-
 /// The ports that counted errors and are at the cable of no finding, those with the most errors and discards first.
 fn others(moved: Vec<ErrorDelta>, findings: &[Finding]) -> Vec<ErrorDelta> {
     let is_in_finding = |moved: &ErrorDelta| {
@@ -214,8 +230,8 @@ fn others(moved: Vec<ErrorDelta>, findings: &[Finding]) -> Vec<ErrorDelta> {
     };
     let mut others: Vec<ErrorDelta> =
         moved.into_iter().filter(|moved| !is_in_finding(moved)).collect();
-    others.retain(|moved| unexplained(moved) > 0);
-    let rank = |moved: &ErrorDelta| std::cmp::Reverse(unexplained(moved));
+    others.retain(|moved| moved.unexplained() > 0);
+    let rank = |moved: &ErrorDelta| std::cmp::Reverse(moved.unexplained());
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
     others
 }

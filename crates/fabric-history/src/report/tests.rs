@@ -5,11 +5,12 @@ use crate::EventKind;
 use crate::model::{Series, Step};
 use crate::testing::Canned;
 use ib_fabric::topology::LinkId;
+use ib_mad::Counter;
 
 fn report(source: &Canned) -> Report {
     let from = SystemTime::UNIX_EPOCH;
     let window = Window { from, to: from + Duration::from_secs(3600) };
-    Report::compute(source, window, window.to, &|_| "then".into()).unwrap()
+    Report::compute(source, window, None, window.to, &|_| "then".into()).unwrap()
 }
 
 fn evidence(finding: &Finding) -> String {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use ib_health::counter_resets::ResetOffsets;
 use ib_health::counter_status::CounterStatus;
 use ib_mad::{Guid, Reading};
-use rdma_host::model::{HostSnapshot, Rails};
+use rdma_host::model::{HostSnapshot, PortFabrics};
 
 /// Events that were dropped because too many waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct HostObservation {
     /// The devices whose events are received.
     pub monitored: BTreeSet<String>,
     /// Which port is in which fabric.
-    pub rails: Rails,
+    pub port_fabrics: PortFabrics,
 }
 
 impl HostObservation {

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::query_params::QueryResult;
 use crate::state::PageState;
 use fabric_api::FabricView;
-use fabric_api::model::LinkDetail;
+use fabric_api::model::{End, LinkDetail, PortName};
 use fabric_api::ports::{link_by_id, ports_of};
 use fabric_api::{Fabrics, selected};
 use fabric_history::local_clock::LocalClock;
@@ -49,8 +49,10 @@ pub async fn get(
     let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
         .map_err(|text| Problem(StatusCode::BAD_REQUEST, "Invalid window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
+    let wanted = PastPorts::of(id, link.as_ref());
+    let id = wanted.link;
     let past = history_queries::run(&app.history, move |reader| {
-        LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
+        LinkPast::read(reader, &wanted, wanted_fabric.as_deref(), window)
     })
     .await;
     let clock = LocalClock::now();
@@ -60,10 +62,11 @@ pub async fn get(
         let page = Page::new("Link not found", address::LINKS, main);
         return Ok(page.respond_with(StatusCode::NOT_FOUND));
     };
-    let title = format!("{} – {}", link.ports[0].name.label(), link.ports[1].name.label());
+    let title = link.link.ends.each_ref().map(End::label).join(" – ");
     let main = html! {
         (gist(&link, &clock, app.grafana.as_deref()))
         (reasons(&link))
+        (ports::planes(&link))
         (past)
         (ports::ends(&link, &clock))
         (ports::counters(&link, &clock))
@@ -86,7 +89,7 @@ fn gist(detail: &LinkDetail, clock: &LocalClock, grafana: Option<&str>) -> Marku
             @else if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
             " · " (state)
             @if let (Some(width), Some(speed)) = (&link.width, &link.speed) {
-                " · " (width) " " (speed)
+                " · " @if !link.planes.is_empty() { (link.planes.len()) " planes, " } (width) " " (speed)
                 @if let Some(rate) = link.rate { ", " (components::link_rate(rate)) }
             }
         }
@@ -174,14 +177,41 @@ struct LinkPast {
     last: Option<Cable>,
 }
 
+/// What is read of a link's past.
+struct PastPorts {
+    /// Its id: of a plane, that of the whole link, which has the events.
+    link: LinkId,
+    /// The ports of all planes, which have events.
+    all: Vec<PortKey>,
+    /// Those whose counters are drawn: of several planes, of the worst one.
+    drawn: Vec<PortKey>,
+}
+
+impl PastPorts {
+    fn of(id: LinkId, detail: Option<&LinkDetail>) -> Self {
+        let link = detail.and_then(|detail| detail.link.link.parse().ok()).unwrap_or(id);
+        let key = |port: &PortName| Some(PortKey::new(port.guid.parse().ok()?, port.port));
+        let planes = detail.into_iter().flat_map(|detail| &detail.link.planes);
+        let all: Vec<_> = planes.flat_map(|plane| &plane.ports).filter_map(key).collect();
+        if all.is_empty() {
+            let ends = link.ends().to_vec();
+            return PastPorts { link, all: ends.clone(), drawn: ends };
+        }
+        let shown = detail.into_iter().flat_map(|detail| &detail.ports);
+        let drawn = shown.filter_map(|port| key(&port.name)).collect();
+        PastPorts { link, all, drawn }
+    }
+}
+
 impl LinkPast {
     /// Reads it from the history; of one fabric, if that is known.
     fn read(
         reader: &Reader,
-        id: LinkId,
+        wanted: &PastPorts,
         fabric: Option<&str>,
         choice: WindowChoice,
     ) -> Result<Self, SourceError> {
+        let id = wanted.link;
         let window = choice.recorded(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
@@ -190,11 +220,11 @@ impl LinkPast {
         // Several fabrics may have had a link with this id: show one of them.
         let fabric = fabric.or(last.as_ref().map(|cable| &*cable.ends[0].fabric));
         let is_its = |other: &str| fabric.is_none_or(|fabric| fabric == other);
-        let filter = EventFilter { ports: id.ends().to_vec(), ..EventFilter::all(window) };
+        let filter = EventFilter { ports: wanted.all.clone(), ..EventFilter::all(window) };
         // Events of another link at one of these ports are not this link's.
         let matches = |it: &Event| is_its(&it.fabric) && it.link.is_none_or(|link| link == id);
         let (events, more) = reader.latest(&filter, &matches, 0, MAX_EVENTS)?;
-        let mut series = reader.series(&id.ends(), SeriesDetail::All, window)?;
+        let mut series = reader.series(&wanted.drawn, SeriesDetail::All, window)?;
         series.retain(|series| is_its(&series.port.fabric));
         Ok(LinkPast { choice, window, series, events, more, last })
     }

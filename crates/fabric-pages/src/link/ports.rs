@@ -6,8 +6,9 @@ use maud::{Markup, html};
 
 use crate::components;
 use fabric_api::address;
-use fabric_api::model::{Label, LinkDetail, Port, WindowErrors};
+use fabric_api::model::{Label, Link, LinkDetail, LinkPlane, Port, WindowErrors};
 use fabric_history::local_clock::LocalClock;
+use ib_fabric::aggregated_links::GroupSource;
 use ib_health::bit_errors::ENOUGH;
 use ib_health::outage::Downtime;
 use ib_mad::Counter;
@@ -49,9 +50,7 @@ const ROWS: [EndsRow; 22] = [
     ("Receives", |port, _| port.rx.as_ref().map(|flow| components::flow(Some(flow)))),
     ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec_name(fec)) })),
     ("Link error counters, sum", |port, _| {
-        port.read_at
-            .as_ref()
-            .map(|_| components::counter_sum(port, &LINK_ERRORS, Some(port.errors)))
+        port.errors.map(|_| components::counter_sum(port, &LINK_ERRORS, port.errors))
     }),
     ("Discards", |port, _| {
         port.discards
@@ -164,10 +163,45 @@ const ROWS: [EndsRow; 22] = [
     }),
 ];
 
+/// The planes of a link, if it has several, with what each of them is and counted.
+pub(super) fn planes(detail: &LinkDetail) -> Markup {
+    let Link { fabric, planes, planes_source, .. } = &detail.link;
+    let is_guess = planes_source.as_deref() == Some(GroupSource::Guess.label());
+    html! { @if !planes.is_empty() {
+        h2 #planes { "Planes" }
+        @if is_guess {
+            p .quiet { "The devices do not report their planes: these are taken for one link because equal ports of the nodes of one switch lead to one peer." }
+        }
+        div .wide tabindex="0" role="group" aria-label="Planes" { table {
+            thead { tr {
+                @for name in ["Plane", "Verdict", "State", "Rate", "Port", "Port"] { th scope="col" { (name) } }
+                th scope="col" .number { "Errors" }
+            } }
+            tbody { @for plane in planes { tr {
+                th scope="row" { (plane.plane) }
+                td {
+                    (components::verdict(&plane.verdict))
+                    @for reason in &plane.reasons { " " span .quiet { (components::label_text(reason)) } }
+                }
+                td { (match plane.up { Some(true) => "up", Some(false) => "down", None => "unknown" }) }
+                td {
+                    @if let Some(rate) = plane.rate { (components::link_rate(rate)) " " }
+                    @if let (Some(width), Some(speed)) = (&plane.width, &plane.speed) { span .quiet { (width) " " (speed) } }
+                }
+                @for port in &plane.ports { td { (components::port(fabric, port)) } }
+                td .number { (components::error_sum(plane.errors, false)) }
+            } } }
+        } }
+    } }
+}
+
 pub(super) fn ends(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
+    // Of several planes, those of the worst one are shown.
+    let is_shown = |it: &&LinkPlane| it.ports[0] == ports[0].name || it.ports[1] == ports[0].name;
+    let plane = detail.link.planes.iter().find(is_shown).map(|plane| plane.plane);
     html! {
-        h2 { "Both ends" }
+        h2 { "Both ends" @if let Some(plane) = plane { " of plane " (plane) } }
         div .wide tabindex="0" role="group" aria-label="Both ends" { table .ends {
             thead { tr {
                 td {}

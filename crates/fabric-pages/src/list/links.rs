@@ -13,7 +13,6 @@ use fabric_api::links::{ranked, select};
 use fabric_api::model::Link;
 use fabric_history::local_clock::LocalClock;
 use ib_health::Reason;
-use ib_mad::port_state::PortStatus;
 use ib_mad::rate::Speed;
 
 use super::{Column, List, ListQuery, Value, fabric_field, refused, text_field, verdict_field};
@@ -44,10 +43,10 @@ impl<'a> Row<'a> {
         self.link.get_or_init(|| self.data.link())
     }
 
-    /// The higher utilization of both directions.
+    /// The higher utilization of both directions; of several planes, of the busiest.
     fn utilization(&self) -> Option<f64> {
-        let sent = self.data.ports().map(|port| self.data.view.sent(port));
-        let used = sent.into_iter().flatten().map(|flow| f64::from(flow.used));
+        let sent = self.data.all_ports().filter_map(|port| self.data.view.sent(port));
+        let used = sent.map(|flow| f64::from(flow.used));
         used.reduce(f64::max)
     }
 
@@ -73,8 +72,7 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
             } }
         }),
         Col::number("rate", "Rate", |it| {
-            let rate = it.data.status().and_then(PortStatus::rate);
-            rate.map(|rate| rate as f64 * 8.0 / 1e9).into()
+            it.data.rate().bytes.map(|rate| rate as f64 * 8.0 / 1e9).into()
         })
         .cell(|it| {
             let link = it.link();
@@ -86,8 +84,13 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
         Col::number("utilization", "Utilization", |it| it.utilization().into()).cell(|it| {
             html! { @if let Some(used) = it.utilization() { (components::percent(used as f32)) } }
         }),
-        Col::number("errors", "Errors", |it| Value::Number(it.data.errors() as f64))
-            .cell(|it| html! { (components::grouped(it.data.errors())) }),
+        Col::number("errors", "Errors", |it| {
+            it.data.counted_errors().map(|(errors, _)| errors as f64).into()
+        })
+        .cell(|it| {
+            let (errors, is_least) = it.data.counted_errors().unzip();
+            components::error_sum(errors, is_least == Some(true))
+        }),
         Col::number("flaps", "Flaps", |it| {
             it.data.assessment.map(|link| f64::from(link.outages.flaps)).into()
         })
@@ -101,8 +104,7 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
             html! { @if let Some(at) = &it.link().since { (components::ago(it.clock, at)) } }
         }),
         Col::only_csv("speed", |it| {
-            let speed = it.data.status().and_then(|status| status.speed);
-            speed.map(Speed::label).into()
+            it.data.rate().speed.map(Speed::label).into()
         }),
         Col::only_csv("width", |it| it.link().width.as_deref().into()),
         Col::only_csv("evidence", |it| {

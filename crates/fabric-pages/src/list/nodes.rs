@@ -102,11 +102,10 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
                 (components::down(&it.clock(), it.data.view.name, &it.node))
             } }),
         Col::text("verdict", "Worst link", |it| {
-            it.node.verdicts.worst().map_or(Value::None, Value::from)
+            it.node.verdicts.worst().into()
         })
         .cell(|it| {
-            let worst = it.node.verdicts.worst_shown();
-            html! { @if let Some(worst) = worst { (components::verdict(worst)) } }
+            html! { (components::verdict(it.node.verdicts.worst_shown())) }
         }),
         Col::number("links", "Links", |it| Value::Number(it.node.verdicts.count() as f64))
             .cell(|it| grouped(it.node.verdicts.count())),
@@ -187,7 +186,7 @@ async fn list(app: PageState, query: QueryResult, kind: NodeKind) -> Answer {
             let node = row.node();
             let [device, firmware] =
                 [node.device.as_deref(), node.firmware.as_deref()].map(Option::unwrap_or_default);
-            query.verdict.is_none_or(|verdict| node.verdicts.worst() == Some(verdict))
+            query.verdict.is_none_or(|verdict| node.verdicts.worst() == verdict)
                 && query.has_text(&[&node.node, &node.guid, device, firmware])
         });
         list.respond(query, rows, Row::new)

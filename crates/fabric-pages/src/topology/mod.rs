@@ -180,7 +180,7 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>, clock: &LocalClock) -> Ma
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
-            td { @if let Some(worst) = switch.verdicts.worst_shown() { (components::verdict(worst)) } }
+            td { (components::verdict(switch.verdicts.worst_shown())) }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
     }

@@ -41,7 +41,7 @@ struct SwitchBox<'a> {
     hosts: usize,
     to_hosts: Verdicts,
     /// Its worst verdict as it is shown, or that a switch is down or cut off.
-    shown: Option<&'static str>,
+    shown: &'static str,
     /// Switches that are down by themselves, and those behind others.
     down: usize,
     cut_off: usize,
@@ -125,8 +125,8 @@ fn boxes(row: usize, of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
             to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts)),
             shown: match (down, cut_off) {
                 (0, 0) => verdicts.worst_shown(),
-                (0, _) => Some(CUT_OFF),
-                _ => Some(DOWN),
+                (0, _) => CUT_OFF,
+                _ => DOWN,
             },
             down,
             cut_off,
@@ -187,7 +187,7 @@ pub(super) fn level_name(level: Option<u8>, top: Option<u8>) -> &'static str {
 impl Layout<'_> {
     fn switch_box(&self, it: &SwitchBox<'_>, top: f64) -> Markup {
         let (middle, half) = (it.middle, it.half);
-        let class = it.shown.unwrap_or(Verdict::Unknown.label());
+        let class = it.shown;
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
         let hosts = components::plural(it.hosts, "HCA");
@@ -257,11 +257,11 @@ impl Layout<'_> {
         } else {
             format!("M{} {}L{} {end}", tenth(from), top + BOX.1, tenth(to))
         };
-        let worst = line.verdicts.worst().unwrap_or(Verdict::Unknown);
+        let worst = line.verdicts.worst();
         let is_down = [a, b].iter().any(|it| it.down + it.cut_off == it.switches.len());
         let shown = match line.verdicts.worst_shown() {
             _ if is_down => DOWN,
-            shown => shown.unwrap_or(Verdict::Unknown.label()),
+            shown => shown,
         };
         let mut about = format!("{} to {}: {}", a.name, b.name, links(&line.verdicts));
         if line.congestion.is_any() {
@@ -343,9 +343,9 @@ fn about(it: &SwitchBox<'_>) -> String {
     if it.congestion.is_any() {
         about = format!("{about}; congestion: {}", congestion(&it.congestion));
     }
-    match it.shown.filter(|shown| ![DOWN, CUT_OFF].contains(shown)) {
-        Some(worst) => format!("{about}; worst link: {}", Verdict::word(worst)),
-        None => about,
+    match it.shown {
+        DOWN | CUT_OFF => about,
+        worst => format!("{about}; worst link: {}", Verdict::word(worst)),
     }
 }
 

@@ -13,7 +13,12 @@ use ib_mad::pma::{
 };
 use ib_mad::reading::{CounterSet, Raw, Reading};
 
+use super::absent_nodes::AbsentNodes;
+use super::confirmation::ConfirmationCache;
 use super::fec_modes::FecModeCache;
+use super::silent_adapters::SilentAdapters;
+use super::state_tables::StateTableCache;
+use super::switch_checks::RouteCache;
 use super::take_turns;
 use super::unresponsive::HiddenNodes;
 use crate::{Fabric, PortIndex};
@@ -24,9 +29,14 @@ use ib_mad::{Counter, Moment, PortKey};
 pub struct AgentCache {
     pub(super) pma: PmaCapabilityCache,
     pub(super) fec_modes: FecModeCache,
+    pub(super) state_tables: StateTableCache,
+    pub(super) routes: RouteCache,
     /// The M_Keys for subnet management.
     pub keys: Arc<MKeys>,
     pub(super) hidden: HiddenNodes,
+    pub(super) confirmation: ConfirmationCache,
+    pub(super) absent: AbsentNodes,
+    pub(super) adapters: SilentAdapters,
     /// Agents that did not clear counters of an attribute: it is not tried again before the next discovery.
     pub(super) uncleared: HashSet<(PortKey, Attribute)>,
 }
@@ -69,7 +79,9 @@ impl AgentCache {
     pub fn retain_present(&mut self, fabric: &Fabric) {
         self.pma.retain_present(fabric);
         self.fec_modes.retain_unchanged(fabric);
+        self.state_tables.on_discovery(fabric);
         self.hidden.retain_hidden(fabric);
+        self.confirmation.on_discovery(fabric);
         self.uncleared.clear();
     }
 }
@@ -93,7 +105,7 @@ struct AgentEntry {
 /// Read plans of the performance management agents, and what is known of each.
 #[derive(Debug, Default)]
 pub(super) struct PmaCapabilityCache {
-    optional: OptionalCounters,
+    pub optional: OptionalCounters,
     by_agent: HashMap<PortKey, AgentEntry>,
     /// Agents with the same profile share a plan.
     by_profile: HashMap<AgentProfile, ReadPlan>,
@@ -108,6 +120,11 @@ pub(super) struct PmaCapabilityCache {
 impl PmaCapabilityCache {
     pub fn get(&self, agent: PortKey) -> Option<ReadPlan> {
         self.by_agent.get(&agent).map(|entry| Arc::clone(&entry.plan))
+    }
+
+    /// Forgets an agent: what is known of it may be of another one.
+    pub fn forget(&mut self, agent: PortKey) {
+        self.by_agent.remove(&agent);
     }
 
     /// Records the capabilities of an agent, and returns its read plan.

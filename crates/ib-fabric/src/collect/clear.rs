@@ -5,8 +5,9 @@
 //! read again just before, so that totals miss only the events of the microseconds between. It is off by
 //! default, because other tools see the counters fall. FEC counters are cleared together, as other tools do.
 //!
-//! A Set without a response is retried like other requests; if all responses are lost, the device may still
-//! have executed it. The next sweep then finds a lower counter, as if another tool had cleared it.
+//! A Set is sent once: if only its response is lost, a second one would clear the events since the first. After silence
+//! the counters are read again: those that are lower were cleared. If that read gets no response either, the next sweep
+//! finds lower counters, as if another tool had cleared them.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -37,6 +38,27 @@ struct ClearJob {
     narrow: Vec<(Counter, CounterField)>,
     /// Last values of the counters to clear; empty until they are read.
     last: Vec<(Counter, u64)>,
+    step: Step,
+}
+
+/// What is sent next for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The read of the values just before.
+    Read,
+    Clear,
+    /// The Set had no response: the read that shows whether it was executed.
+    Verify,
+}
+
+impl ClearJob {
+    /// The counters of a response.
+    fn values<'a>(
+        &'a self,
+        response: &'a Mad,
+    ) -> impl Iterator<Item = (Counter, CounterField, u64)> {
+        self.narrow.iter().map(|&(counter, field)| (counter, field, field.read(response)))
+    }
 }
 
 /// The query plan; see the [module](self).
@@ -78,43 +100,63 @@ impl<'a> CounterClearing<'a> {
 
     fn handle_read(&mut self, index: usize, response: &Mad) {
         let job = &mut self.jobs[index];
-        let read = |&(counter, field): &(Counter, CounterField)| {
-            let value = field.read(response);
-            (is_nearly_full(field, value), (counter, value))
-        };
-        let values: Vec<_> = job.narrow.iter().map(read).collect();
         // FEC counters are cleared together.
         let together = job.attribute == Attribute::PortExtendedSpeedsCounters
-            && values.iter().any(|(is_full, _)| *is_full);
-        let cleared = values.into_iter().filter(|(is_full, _)| *is_full || together);
-        job.last = cleared.map(|(_, last)| last).collect();
+            && job.values(response).any(|(_, field, value)| is_nearly_full(field, value));
+        let is_cleared = |field, value| together || is_nearly_full(field, value);
+        let values = job.values(response).filter(|&(_, field, value)| is_cleared(field, value));
+        job.last = values.map(|(counter, _, value)| (counter, value)).collect();
         if !job.last.is_empty() {
             // At once: events in between are lost.
-            self.queue.push_front(index);
+            self.continue_with(index, Step::Clear);
         }
+    }
+
+    /// Goes on with a job before all others.
+    fn continue_with(&mut self, index: usize, step: Step) {
+        self.jobs[index].step = step;
+        self.queue.push_front(index);
     }
 
     fn handle_set(&mut self, index: usize, outcome: Outcome<'_>, at: Moment) {
         let job = &self.jobs[index];
         match outcome {
-            Ok(_) => {
-                let cleared = |&(counter, last)| Cleared { port: job.port, counter, last, at };
-                self.cleared.extend(job.last.iter().map(cleared));
-            }
-            // A device that requires a key does not respond.
-            Err(failure @ (RequestError::Status(_) | RequestError::TimedOut)) => {
-                let PortKey { guid, number: port } = self.swept.fabric.port_key(job.port);
-                self.refusals.push(format!(
-                    "cannot clear counters of node {guid} port {port}: {failure}; not tried again until the next \
-                     discovery"
-                ));
-                let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
-                self.queue.retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
-                self.agents.uncleared.insert(refused);
-            }
+            Ok(_) => self.cleared.extend(job.last.iter().map(|last| cleared(job.port, *last, at))),
+            Err(RequestError::TimedOut) => self.continue_with(index, Step::Verify),
+            Err(failure @ RequestError::Status(_)) => self.refuse(index, failure),
             Err(_) => {}
         }
     }
+
+    /// Handles the read after a Set without a response.
+    fn handle_verification(&mut self, index: usize, response: &Mad, at: Moment) {
+        let (job, before) = (&self.jobs[index], self.cleared.len());
+        let is_lower = |&&(counter, last): &&(Counter, u64)| {
+            job.values(response).any(|(read, _, value)| read == counter && value < last)
+        };
+        let lower = job.last.iter().filter(is_lower);
+        self.cleared.extend(lower.map(|last| cleared(job.port, *last, at)));
+        if self.cleared.len() == before {
+            // A device that requires a key does not respond.
+            self.refuse(index, RequestError::TimedOut);
+        }
+    }
+
+    /// Leaves out what an agent refused to clear.
+    fn refuse(&mut self, index: usize, failure: RequestError) {
+        let job = &self.jobs[index];
+        let PortKey { guid, number: port } = self.swept.fabric.port_key(job.port);
+        self.refusals.push(format!(
+            "cannot clear counters of node {guid} port {port}: {failure}; not tried again until the next discovery"
+        ));
+        let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
+        self.queue.retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
+        self.agents.uncleared.insert(refused);
+    }
+}
+
+fn cleared(port: PortIndex, (counter, last): (Counter, u64), at: Moment) -> Cleared {
+    Cleared { port, counter, last, at }
 }
 
 /// The jobs of a port, by attribute, with the fill level of the fullest counter of each in thousandths.
@@ -138,7 +180,8 @@ fn jobs_of(
             Some(value.min(field.max()) * 1000 / field.max())
         });
         let fill = fills.max()?;
-        Some((fill, ClearJob { port, attribute, agent, lid, narrow, last: Vec::new() }))
+        let (last, step) = (Vec::new(), Step::Read);
+        Some((fill, ClearJob { port, attribute, agent, lid, narrow, last, step }))
     })
 }
 
@@ -154,14 +197,14 @@ impl QueryPlan for CounterClearing<'_> {
         }
         let is_free = |&index: &usize| {
             let job = &self.jobs[index];
-            !job.last.is_empty() || !self.busy.contains(&job.agent)
+            job.step != Step::Read || !self.busy.contains(&job.agent)
         };
         let at = self.queue.iter().position(is_free)?;
         let index = self.queue.remove(at)?;
         let job = &self.jobs[index];
         self.busy.insert(job.agent);
         let number = self.swept.fabric.port(job.port).number;
-        let query = if job.last.is_empty() {
+        let query = if job.step != Step::Clear {
             pma::counters(job.attribute, number)
         } else if job.attribute == Attribute::PortExtendedSpeedsCounters {
             clear_fec_counters(number)
@@ -174,10 +217,11 @@ impl QueryPlan for CounterClearing<'_> {
     fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, at: Moment) {
         let index = tag as usize;
         self.busy.remove(&self.jobs[index].agent);
-        if !self.jobs[index].last.is_empty() {
-            self.handle_set(index, outcome, at);
-        } else if let Ok(response) = outcome {
-            self.handle_read(index, response);
+        match (self.jobs[index].step, outcome) {
+            (Step::Clear, outcome) => self.handle_set(index, outcome, at),
+            (Step::Read, Ok(response)) => self.handle_read(index, response),
+            (Step::Verify, Ok(response)) => self.handle_verification(index, response, at),
+            (Step::Read | Step::Verify, Err(_)) => {}
         }
     }
 }

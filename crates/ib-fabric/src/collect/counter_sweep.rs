@@ -14,9 +14,18 @@ use ib_mad::reading::{Raw, Reading};
 use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::{PmaCapabilityCache, ReadPlan, agent_of, has_wide_xmit_wait};
-use super::{Outcome, is_unsupported, lids_of};
+use super::silent_adapters::SilentAdapters;
+use super::state_tables::Retrains;
+use super::throttle::{ThrottledQueue, take_turns_after};
+use super::unresponsive::MAX_SILENT;
+use super::{Outcome, has_responded, is_unsupported};
 use crate::{Fabric, NodeIndex, NodeMap, PortIndex, PortMap};
-use ib_mad::{Lid, Moment, PortKey};
+use ib_mad::{Counter, Lid, Moment, PortKey, Query};
+
+/// A request that is sent once: it has a single try, whatever its destination did before.
+fn probe() -> Query {
+    Query { is_optional: true, ..pma::class_port_info() }
+}
 
 /// An agent: of a switch for all of its ports, of a CA for one port.
 #[derive(Debug)]
@@ -25,6 +34,8 @@ struct Agent {
     lid: Lid,
     plan: Option<ReadPlan>,
     ports: Vec<PortIndex>,
+    /// It is only probed, because it is an adapter that is expected to be silent.
+    is_probed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +56,10 @@ pub struct CounterSweep<'a> {
     reed_solomon: PortMap<bool>,
     agents: Vec<Agent>,
     queue: VecDeque<CounterQuery>,
+    /// Adapters, of which nearly none responded last time.
+    pub adapters: &'a mut SilentAdapters,
+    /// The agents to probe.
+    probes: ThrottledQueue<u32>,
     began: Moment,
     pub readings: PortMap<Option<Reading<Raw>>>,
     /// Classic fields of ports that have the same counters in 64 bits.
@@ -55,14 +70,17 @@ pub struct CounterSweep<'a> {
     pub failed: PortMap<bool>,
     /// An absent node responded.
     pub returned: bool,
+    /// Agents of which the cache has learned something in this sweep.
+    learned: HashSet<u32>,
 }
 
 impl<'a> CounterSweep<'a> {
-    /// A sweep over the present nodes of a fabric. Counters that are valid only with Reed-Solomon FEC
-    /// are read if `reed_solomon` is set.
+    /// A sweep over the present nodes of a fabric, with probes of absent ones at these LIDs. Counters that are valid only
+    /// with Reed-Solomon FEC are read if `reed_solomon` is set.
     pub(super) fn new(
         fabric: &'a Fabric,
-        cache: &'a mut PmaCapabilityCache,
+        (cache, adapters): (&'a mut PmaCapabilityCache, &'a mut SilentAdapters),
+        absent: Vec<Lid>,
         reed_solomon: PortMap<bool>,
         began: Moment,
     ) -> Self {
@@ -73,11 +91,14 @@ impl<'a> CounterSweep<'a> {
             detailed: PortMap::filled(fabric.ports.len(), false),
             failed: PortMap::filled(fabric.ports.len(), false),
             returned: false,
+            learned: HashSet::new(),
             fabric,
             cache,
             reed_solomon,
             agents: Vec::new(),
             queue: VecDeque::new(),
+            adapters,
+            probes: ThrottledQueue::new(VecDeque::new(), MAX_SILENT),
         };
         for node in fabric.node_indexes() {
             sweep.add_agents_of(node);
@@ -85,23 +106,22 @@ impl<'a> CounterSweep<'a> {
         sweep.queue_known_ports();
         // The sampling comes last, so that the counters are read at about the same time.
         (0..sweep.agents.len() as u32).for_each(|agent| sweep.queue_sampling(agent));
-        sweep.queue_probes();
+        sweep.queue.extend(absent.into_iter().map(|lid| CounterQuery::Probe { lid }));
+        sweep.queue_silent();
         sweep
     }
 
-    /// Queues a probe of each absent node at its last LID: a host that hung keeps its link, so no port
-    /// state shows that it is back. LIDs that another node has now are left out.
-    fn queue_probes(&mut self) {
-        let fabric = self.fabric;
-        let present = |port: &PortIndex| fabric.node_of(*port).present();
-        let statuses =
-            fabric.port_indexes().filter(present).filter_map(|port| fabric.port(port).status);
-        let taken: HashSet<u32> = statuses.flat_map(lids_of).collect();
-        let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present());
-        let lids =
-            absent.filter_map(|node| fabric.ports_of(node).find_map(|port| fabric.lid_of(port)));
-        let free = lids.filter(|lid| !taken.contains(&u32::from(lid.0)));
-        self.queue.extend(free.map(|lid| CounterQuery::Probe { lid }));
+    /// Queues the agents that are only probed, in turns. Their counters are missing until they respond.
+    fn queue_silent(&mut self) {
+        let is_probed = |index: &u32| self.agents[*index as usize].is_probed;
+        let mut probed: Vec<u32> = (0..self.agents.len() as u32).filter(is_probed).collect();
+        // Sorted, as nodes and ports are.
+        let end = |index: &u32| self.agents[*index as usize].end;
+        take_turns_after(&mut probed, self.adapters.last_probe, end);
+        for &port in probed.iter().flat_map(|index| &self.agents[*index as usize].ports) {
+            self.failed[port] = true;
+        }
+        self.probes.queue = probed.into();
     }
 
     fn add_agents_of(&mut self, index: NodeIndex) {
@@ -121,6 +141,7 @@ impl<'a> CounterSweep<'a> {
                     lid,
                     plan: self.cache.get(end),
                     ports: vec![port],
+                    is_probed: self.adapters.is_probed(fabric, index),
                 }),
             }
         }
@@ -130,7 +151,7 @@ impl<'a> CounterSweep<'a> {
     /// many LIDs are filled and no switch gets a burst.
     fn queue_known_ports(&mut self) {
         for (index, agent) in self.agents.iter().enumerate() {
-            if agent.plan.is_none() {
+            if agent.plan.is_none() && !agent.is_probed {
                 self.queue.push_back(CounterQuery::PmaCapabilities { agent: index as u32 });
             }
         }
@@ -146,7 +167,10 @@ impl<'a> CounterSweep<'a> {
 
     /// Queues the attributes of the agent's plan for a port, from index `first` on.
     fn queue_attributes(&mut self, agent: u32, port: PortIndex, first: usize) {
-        let Some(plan) = self.agents[agent as usize].plan.clone() else { return };
+        let Agent { plan: Some(plan), is_probed: false, .. } = &self.agents[agent as usize] else {
+            return;
+        };
+        let plan = ReadPlan::clone(plan);
         let has_details = plan.iter().skip(first).any(AttributePlan::is_detail);
         self.detailed[port] |=
             has_details && self.cache.needs_details(self.fabric.port_key(port), self.began);
@@ -161,25 +185,122 @@ impl<'a> CounterSweep<'a> {
     fn queue_sampling(&mut self, index: u32) {
         let agent = &self.agents[index as usize];
         let is_safe = agent.plan.as_ref().is_some_and(|plan| has_wide_xmit_wait(plan));
-        if is_safe && self.cache.needs_sampling(agent.end) {
+        if is_safe && !agent.is_probed && self.cache.needs_sampling(agent.end) {
             self.queue.push_back(CounterQuery::Sampling { agent: index });
         }
     }
 
+    /// The most MADs that it sends; only before the first request. Retries are not known in advance.
+    pub fn max_mads(&self) -> usize {
+        let optional = self.cache.optional;
+        let ports = |agent: u32| self.agents[agent as usize].ports.len();
+        let mads = |query: CounterQuery| match query {
+            // Its response raises the attributes of each port, and the sampling.
+            CounterQuery::PmaCapabilities { agent } => 2 + ports(agent) * optional.max_attributes(),
+            CounterQuery::Sampling { agent } => 1 + ports(agent) * optional.detail_attributes(),
+            CounterQuery::Attribute { .. } | CounterQuery::Probe { .. } => 1,
+        };
+        let probes = self.probes.queue.iter().map(|&agent| CounterQuery::PmaCapabilities { agent });
+        self.queue.iter().copied().chain(probes).map(mads).sum()
+    }
+
     pub fn poll_request(&mut self) -> Option<(Request, CounterQuery)> {
         loop {
-            let next = self.queue.pop_front()?;
+            let next = self.queue.pop_front().or_else(|| self.pop_probe())?;
             if let Some(request) = self.request(next) {
                 return Some((request, next));
             }
         }
     }
 
+    /// Whether no request is left until there are more responses.
+    pub fn is_done(&mut self) -> bool {
+        while let Some(&next) = self.queue.front() {
+            if self.request(next).is_some() {
+                return false;
+            }
+            self.queue.pop_front();
+        }
+        self.probes.is_done()
+    }
+
+    /// Asks nothing of the agents of ports that `is_asked` excludes.
+    pub fn leave_out(&mut self, is_asked: impl Fn(PortIndex) -> bool) {
+        let agents = &self.agents;
+        self.queue.retain(|query| match query {
+            CounterQuery::PmaCapabilities { agent }
+            | CounterQuery::Attribute { agent, .. }
+            | CounterQuery::Sampling { agent } => {
+                agents[*agent as usize].ports.iter().all(|&port| is_asked(port))
+            }
+            CounterQuery::Probe { .. } => true,
+        });
+        let is_probed =
+            |&agent: &u32| agents[agent as usize].ports.iter().all(|&port| is_asked(port));
+        self.probes.queue.retain(is_probed);
+    }
+
+    fn responses(&self, port: PortIndex) -> impl Iterator<Item = &Reading<Raw>> {
+        [self.readings[port].as_ref(), self.classic.get(&port)].into_iter().flatten()
+    }
+
+    /// Whether counters of a port were read.
+    pub fn has_response(&self, port: PortIndex) -> bool {
+        self.responses(port).next().is_some()
+    }
+
+    /// How often a port's link went down, as far as it was read.
+    pub fn link_downs(&self, port: PortIndex) -> Option<u64> {
+        self.responses(port).filter_map(|it| it.get(Counter::LinkDowned)).max()
+    }
+
+    /// How often a port's link trained again, if both counters were read and neither is saturated.
+    pub fn retrains(&self, port: PortIndex) -> Option<Retrains> {
+        const NAMES: [Counter; 2] = [Counter::LinkDowned, Counter::LinkErrorRecoveries];
+        let [downs, recoveries] = NAMES.map(|counter| {
+            let mut sum = None;
+            for reading in self.responses(port) {
+                if let Some(value) = reading.get(counter) {
+                    // Of two fields that are the same counter the sum changes, too.
+                    let known: u32 = sum.unwrap_or_default();
+                    sum = Some(known.wrapping_add(value as u32));
+                    if reading.saturated.contains(counter) {
+                        return None;
+                    }
+                }
+            }
+            sum
+        });
+        Some(Retrains { downs: downs?, recoveries: recoveries? })
+    }
+
+    /// Drops what was read of ports that `is_valid` excludes: it may be another node's.
+    pub fn discard(&mut self, is_valid: impl Fn(PortIndex) -> bool) {
+        for (agent, index) in self.agents.iter().zip(0..) {
+            let mut invalid = agent.ports.iter().filter(|&&port| !is_valid(port)).peekable();
+            if invalid.peek().is_some() && self.learned.contains(&index) {
+                self.cache.forget(agent.end);
+            }
+            for &port in invalid {
+                self.readings[port] = None;
+                self.classic.remove(&port);
+                self.failed[port] = true;
+            }
+        }
+    }
+
+    fn pop_probe(&mut self) -> Option<CounterQuery> {
+        let agent = self.probes.pop()?;
+        self.adapters.last_probe = Some(self.agents[agent as usize].end);
+        Some(CounterQuery::PmaCapabilities { agent })
+    }
+
     /// The request of a query; `None` if there is no port or attribute for it any more.
     fn request(&self, next: CounterQuery) -> Option<Request> {
         let (lid, query) = match next {
             CounterQuery::PmaCapabilities { agent } => {
-                (self.agents[agent as usize].lid, pma::class_port_info())
+                let Agent { lid, is_probed, .. } = self.agents[agent as usize];
+                (lid, if is_probed { probe() } else { pma::class_port_info() })
             }
             CounterQuery::Attribute { agent, port, index } => {
                 let agent = &self.agents[agent as usize];
@@ -193,7 +314,7 @@ impl<'a> CounterSweep<'a> {
                 let number = numbers().find(|&number| number != 0).or_else(|| numbers().next())?;
                 (agent.lid, pma::samples_control(number))
             }
-            CounterQuery::Probe { lid } => (lid, pma::class_port_info()),
+            CounterQuery::Probe { lid } => (lid, probe()),
         };
         Some(Request { to: Address::Lid(lid), query })
     }
@@ -211,7 +332,11 @@ impl<'a> CounterSweep<'a> {
                 None
             }
             CounterQuery::PmaCapabilities { agent } => {
-                self.handle_capabilities(agent, outcome);
+                if self.agents[agent as usize].is_probed {
+                    self.handle_probe(agent, outcome);
+                } else {
+                    self.handle_capabilities(agent, outcome);
+                }
                 self.agents[agent as usize].ports.first().copied()
             }
             CounterQuery::Sampling { agent } => {
@@ -219,13 +344,14 @@ impl<'a> CounterSweep<'a> {
                 // No response to this says nothing about the node.
                 outcome.is_ok().then(|| self.agents[agent as usize].ports.first().copied())?
             }
-            CounterQuery::Attribute { agent, port, index } => {
-                let agent = &self.agents[agent as usize];
+            CounterQuery::Attribute { agent: index_of_agent, port, index } => {
+                let agent = &self.agents[index_of_agent as usize];
                 let plan = &agent.plan.as_ref()?[usize::from(index)];
                 match outcome {
                     Ok(mad) if plan.is_fallback => {
                         let reading = self.classic.entry(port).or_insert(Reading::empty(at));
                         plan.read(mad, reading);
+                        reading.at = at;
                     }
                     Ok(mad) => {
                         let reading = self.readings[port].get_or_insert_with(|| Reading::empty(at));
@@ -233,12 +359,33 @@ impl<'a> CounterSweep<'a> {
                         reading.at = at;
                     }
                     Err(failure) if plan.is_optional() && is_unsupported(failure) => {
+                        self.learned.insert(index_of_agent);
                         self.cache.mark_unsupported(agent.end, plan.attribute);
                     }
                     Err(_) => self.failed[port] = true,
                 }
                 Some(port)
             }
+        }
+    }
+
+    /// An adapter that responds is read like the others, and more are probed.
+    fn handle_probe(&mut self, index: u32, outcome: Outcome<'_>) {
+        if !has_responded(&outcome) {
+            return;
+        }
+        self.probes.permit_more();
+        let agent = &mut self.agents[index as usize];
+        agent.is_probed = false;
+        for &port in &agent.ports {
+            self.failed[port] = false;
+        }
+        match agent.plan.clone() {
+            Some(plan) => {
+                self.set_plan(index, plan, 0);
+                self.queue_sampling(index);
+            }
+            None => self.handle_capabilities(index, outcome),
         }
     }
 
@@ -255,6 +402,7 @@ impl<'a> CounterSweep<'a> {
         };
         let is_switch = |&port: &PortIndex| self.fabric.node_of(port).is_switch();
         let is_switch = agent.ports.first().is_some_and(is_switch);
+        self.learned.insert(index);
         let plan = self.cache.insert(agent.end, capabilities, is_switch);
         self.set_plan(index, plan, 0);
         self.queue_sampling(index);
@@ -283,6 +431,7 @@ impl<'a> CounterSweep<'a> {
             // Retried in another sweep.
             Err(_) => return,
         };
+        self.learned.insert(index);
         let Some(full) = self.cache.insert_sampling(agent.end, sampling) else { return };
         // Attributes that are queued already keep their indexes.
         let queued = self.agents[index as usize].plan.as_deref().unwrap_or_default();
@@ -322,6 +471,8 @@ impl<'a> CounterSweep<'a> {
                         (None, None) => continue,
                     };
                     self.cache.sources.select(end, &fallback.counters, &mut reading, classic);
+                    // A device that drops requests may have sent this one seconds after the others.
+                    reading.at = classic.map_or(reading.at, |classic| reading.at.max(classic.at));
                     *slot = Some(reading).filter(|reading| !reading.is_empty());
                 }
                 let Some(reading) = slot else { continue };

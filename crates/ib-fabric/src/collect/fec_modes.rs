@@ -128,6 +128,11 @@ impl FecModeCache {
         }
     }
 
+    /// Forgets the mode of a port.
+    pub fn remove(&mut self, fabric: &Fabric, port: PortIndex) {
+        self.modes.remove(&fabric.port_key(port));
+    }
+
     /// Forgets links that a sweep found changed, also in `modes`.
     pub fn update(
         &mut self,

@@ -13,13 +13,16 @@ use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::Outcome;
 
+/// State and priority of a subnet manager; `None` for a reserved state.
+pub type SmReport = (Option<SmState>, u8);
+
 /// The subnet manager at the SM LID of the local port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MasterSm {
     /// MasterSMLID of the local port.
     pub lid: Lid,
-    /// State and priority, or the error. `None` for a reserved state.
-    pub info: Result<(Option<SmState>, u8), RequestError>,
+    /// What it responds; `None` if it is not asked, as from a [multi-plane HCA](LocalPortQuery::by_route).
+    pub info: Option<Result<SmReport, RequestError>>,
     /// NodeDescription of its node; empty if unknown.
     pub node: String,
 }
@@ -51,6 +54,7 @@ pub struct LocalPortQuery {
     report: LocalPortReport,
     keys: MKeys,
     local_guid: Option<Guid>,
+    is_by_route: bool,
 }
 
 impl LocalPortQuery {
@@ -59,10 +63,17 @@ impl LocalPortQuery {
         let key = local_guid.map_or(keys.common, |guid| keys.get(guid));
         let port = Err(RequestError::Unsent);
         let report = LocalPortReport { port, neighbor: None, master: None };
-        let mut plan = LocalPortQuery { queue: VecDeque::new(), report, keys, local_guid };
+        let queue = VecDeque::new();
+        let mut plan = LocalPortQuery { queue, report, keys, local_guid, is_by_route: false };
         // The empty route needs no LID; port 0 is the receiving port.
         plan.push(Address::Directed(DirectedRoute::LOCAL), smp::port_info(0), key);
         plan
+    }
+
+    /// The same plan without requests by LID, which may not arrive in a fabric with planes.
+    #[must_use]
+    pub fn by_route(self, is_by_route: bool) -> Self {
+        LocalPortQuery { is_by_route, ..self }
     }
 
     fn push(&mut self, to: Address, query: Query, key: MKey) {
@@ -84,7 +95,11 @@ impl LocalPortQuery {
         }
         if port.sm_lid.is_unicast() {
             let (lid, key) = (port.sm_lid, self.keys.common);
-            self.report.master = Some(MasterSm { lid, info: Err(unsent), node: String::new() });
+            let info = (!self.is_by_route).then_some(Err(unsent));
+            self.report.master = Some(MasterSm { lid, info, node: String::new() });
+            if self.is_by_route {
+                return port;
+            }
             self.push(Address::Lid(lid), smp::sm_info(), key);
             // Which node it is, and so its key, is unknown; SMInfo needs no key.
             if !self.keys.differ() {
@@ -117,7 +132,7 @@ impl QueryPlan for LocalPortQuery {
             (SmInfo::ID, _, Some(master)) => {
                 let info = outcome.map(SmInfo::decode);
                 master.info =
-                    info.map(|info| (SmState::from_discriminant(info.state), info.priority));
+                    Some(info.map(|it| (SmState::from_discriminant(it.state), it.priority)));
             }
             (smp::NODE_DESCRIPTION, _, Some(master)) => {
                 master.node = outcome.map(smp::decode_node_description).unwrap_or_default();
@@ -163,7 +178,7 @@ mod tests {
         assert!(plan.next_request(QueuePair::Qp0).is_none(), "no more requests");
         let report = plan.finish();
         assert_eq!(report.port.map(|port| port.lid), Ok(Lid(3)));
-        let info = Ok((Some(SmState::Standby), 14));
+        let info = Some(Ok((Some(SmState::Standby), 14)));
         let manager = MasterSm { lid: Lid(7), info, node: "head-1".into() };
         assert_eq!(report.master, Some(manager));
     }
@@ -178,6 +193,15 @@ mod tests {
         let manager = respond(&mut plan, |_| ());
         assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
         assert!(plan.next_request(QueuePair::Qp0).is_none(), "no NodeDescription");
+    }
+
+    #[test]
+    fn multi_plane_hca_asks_no_manager_by_lid() {
+        let mut plan = LocalPortQuery::with_keys(MKeys::default(), None).by_route(true);
+        respond(&mut plan, |mad| local_port(7).encode(mad));
+        assert!(plan.next_request(QueuePair::Qp0).is_none());
+        let master = plan.finish().master.unwrap();
+        assert_eq!((master.lid, master.info), (Lid(7), None));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! hangs. New neighbors are queried at once, unless most of them refuse.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};
@@ -18,6 +18,7 @@ use ib_mad::{Guid, Moment, PortKey};
 use ib_umad::RequestError;
 
 use super::discovery::DiscoveryResult;
+use super::throttle::ThrottledQueue;
 
 /// Milliseconds per SMP to unresponsive neighbors, in total.
 const MS_PER_SMP: u128 = 4_000;
@@ -42,6 +43,10 @@ pub enum MKeySuspicion {
     /// the adapter without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in
     /// drivers/infiniband/core/mad.c), so a protected adapter may drop it.
     LocalPort,
+    /// The driver of the local port refuses directed-route SMPs for it: mlx5 and mlx4 pass them to firmware, and what
+    /// the firmware rejects or drops is an error of the send, whether an M_Key is the cause or the function may not
+    /// use the interface at all (process_mad in drivers/infiniband/hw/mlx5/mad.c).
+    LocalDriver,
     /// The local link is active, so the neighbor runs, but no node beyond responds.
     FirstHop,
     /// M_KeyProtectBits of the local port, and no key is known, or a wrong one.
@@ -113,8 +118,11 @@ fn is_widespread(found: &DiscoveryResult) -> bool {
 
 /// Whether an M_Key is the likely cause of missing responses in a discovery.
 pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySuspicion> {
-    if let Some(failure) = found.local_error {
-        return (failure == RequestError::TimedOut).then_some(MKeySuspicion::LocalPort);
+    match found.local_error {
+        None => {}
+        Some(RequestError::TimedOut) => return Some(MKeySuspicion::LocalPort),
+        Some(RequestError::Unsent) => return Some(MKeySuspicion::LocalDriver),
+        Some(_) => return None,
     }
     if found.unanswered.is_empty() && found.skipped.is_empty() {
         return None;
@@ -129,37 +137,13 @@ pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySusp
     (alone && own.state == PortState::Active).then_some(MKeySuspicion::FirstHop)
 }
 
-/// Maximum number of probes without a response in a sweep. With three tries each and an interval of 15
-/// s that is 0.6 SMPs a second to ports that refuse, in addition to 0.25 of discoveries.
+/// Maximum number of probes without a response in a sweep, of nodes that refuse. With three tries each and an interval of
+/// 15 s that is 0.6 SMPs a second to ports that refuse, in addition to 0.25 of discoveries.
 pub(super) const MAX_SILENT: usize = 3;
 
 /// Maximum excess of unresponsive over responding nodes, of those that responded last time. Beyond it the
 /// others are only probed, from the next sweep on.
-const MAX_LOST: usize = 32;
-
-/// A queue of queries with a maximum number of unanswered ones, including those in flight.
-#[derive(Debug)]
-pub(super) struct ThrottledQueue {
-    pub queue: VecDeque<PortIndex>,
-    open: usize,
-    allowed: usize,
-}
-
-impl ThrottledQueue {
-    pub fn new(queue: VecDeque<PortIndex>, allowed: usize) -> Self {
-        ThrottledQueue { queue, open: 0, allowed }
-    }
-
-    pub fn pop(&mut self) -> Option<PortIndex> {
-        let port = if self.open < self.allowed { self.queue.pop_front() } else { None };
-        self.open += usize::from(port.is_some());
-        port
-    }
-
-    pub fn on_response(&mut self) {
-        self.open = self.open.saturating_sub(1);
-    }
-}
+pub(super) const MAX_LOST: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastQuery {
@@ -215,8 +199,8 @@ impl HiddenNodes {
 pub(super) struct HiddenSweep<'a> {
     fabric: &'a Fabric,
     pub nodes: &'a mut HiddenNodes,
-    known: ThrottledQueue,
-    probes: ThrottledQueue,
+    known: ThrottledQueue<PortIndex>,
+    probes: ThrottledQueue<PortIndex>,
 }
 
 impl<'a> HiddenSweep<'a> {
@@ -247,6 +231,14 @@ impl<'a> HiddenSweep<'a> {
         }
     }
 
+    /// The most MADs that hidden nodes cause: one each, and if they respond those of a node that was found, with two
+    /// blocks of a table. Both ends of their links may be queried, and again if one of them changed.
+    pub fn max_mads(&self) -> usize {
+        let ports = self.known.queue.iter().chain(&self.probes.queue);
+        let nodes = ports.map(|&port| self.fabric.port(port).node);
+        nodes.map(|node| 5 + 2 * self.fabric.ports_of(node).count()).sum()
+    }
+
     pub fn pop(&mut self) -> Option<PortIndex> {
         self.known.pop().or_else(|| self.probes.pop())
     }
@@ -258,16 +250,17 @@ impl<'a> HiddenSweep<'a> {
         let was_known = before == Some(LastQuery::Response);
         let queue = if was_known { &mut self.known } else { &mut self.probes };
         if has_answered {
-            queue.on_response();
-            queue.allowed += 1;
+            queue.permit_more();
         }
     }
 
     /// The hidden nodes that responded to their last query.
     pub fn finish(self) -> HashSet<NodeIndex> {
-        // Too many nodes stopped responding: the others probably did, too.
-        for port in self.known.queue {
-            self.nodes.last.remove(&self.fabric.port_key(port));
+        // Too many nodes stopped responding: the others probably did, too. A sweep that was broken off says nothing.
+        if self.known.is_exhausted() {
+            for port in self.known.queue {
+                self.nodes.last.remove(&self.fabric.port_key(port));
+            }
         }
         let hidden = self.fabric.node_indexes().filter(|&node| is_hidden(self.fabric, node));
         hidden.filter(|&node| self.nodes.has_responded(self.fabric, node)).collect()
@@ -390,7 +383,7 @@ mod tests {
             (RequestError::TimedOut, Some(MKeySuspicion::LocalPort)),
             (RequestError::Busy, None),
             (RequestError::Status(0x0c), None),
-            (RequestError::Unsent, None),
+            (RequestError::Unsent, Some(MKeySuspicion::LocalDriver)),
         ] {
             let mut found = found(vec![], vec![]);
             found.local_error = Some(failure);

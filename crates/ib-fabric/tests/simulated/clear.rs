@@ -18,8 +18,12 @@ pub(super) struct RecordingTransport {
     pub(super) queried: Vec<(Lid, u16)>,
     /// Performance management attributes whose responses are lost.
     pub(super) lost: Vec<u16>,
+    /// The attribute of which the first request to each LID is lost, and the LIDs that were asked for it.
+    pub(super) lost_first: Option<(u16, Vec<Lid>)>,
     /// The method that replaces Set: devices refuse an unknown one, and do not respond to a response.
     set_as: u8,
+    /// Symbol errors that a port counts after each Set, whose response is lost; `None` if none is.
+    lost_set: Option<(&'static str, u64)>,
 }
 
 impl RecordingTransport {
@@ -37,7 +41,9 @@ impl RecordingTransport {
 
     fn on(transport: SimTransport, world: SharedSimulation) -> Self {
         let (sets, queried, lost) = (Vec::new(), Vec::new(), Vec::new());
-        RecordingTransport { transport, world, sets, queried, lost, set_as: method::SET }
+        let (set_as, lost_set) = (method::SET, None);
+        let lost_first = None;
+        RecordingTransport { transport, world, sets, queried, lost, lost_first, set_as, lost_set }
     }
 
     /// The value of a port's counter.
@@ -78,7 +84,15 @@ impl MadTransport for RecordingTransport {
         if outgoing.mad.method() == method::GET {
             if !outgoing.class.is_smp() {
                 self.queried.push((outgoing.lid, outgoing.mad.attribute()));
-                if self.lost.contains(&outgoing.mad.attribute()) {
+                let attribute = outgoing.mad.attribute();
+                if self.lost.contains(&attribute) {
+                    return Ok(());
+                }
+                if let Some((first, asked)) = &mut self.lost_first
+                    && *first == attribute
+                    && !asked.contains(&outgoing.lid)
+                {
+                    asked.push(outgoing.lid);
                     return Ok(());
                 }
             }
@@ -87,7 +101,14 @@ impl MadTransport for RecordingTransport {
         self.sets.push(outgoing.clone());
         let mut outgoing = outgoing.clone();
         outgoing.mad.0[3] = self.set_as;
-        self.transport.send(&outgoing)
+        self.transport.send(&outgoing)?;
+        if let Some((label, events)) = self.lost_set {
+            let response = self.transport.receive(self.now() + Duration::from_millis(1));
+            assert!(matches!(response, Ok(Some(Received::Mad { .. }))));
+            let counted = self.counted(label, Counter::SymbolErrors);
+            self.count(label, Counter::SymbolErrors, counted + events);
+        }
+        Ok(())
     }
 
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
@@ -249,7 +270,7 @@ fn clears_classic_field_only_where_it_is_the_source() {
 #[test]
 fn refused_clear_is_not_retried_before_discovery() {
     // One port's refusal is enough for all of a switch's.
-    for (set_as, sets) in [(0x05, 1), (0x81, 3)] {
+    for (set_as, sets) in [(0x05, 1), (0x81, 1)] {
         let mut transport = RecordingTransport::of("infiniscale-4", "connectx-3");
         transport.set_as = set_as;
         for number in 1..=8 {
@@ -268,6 +289,28 @@ fn refused_clear_is_not_retried_before_discovery() {
         let after = swept(&mut transport, &fabric, &mut agents);
         assert_eq!(cleared(&mut transport, &after.snapshot, &mut agents).len(), 8);
     }
+}
+
+#[test]
+fn clear_whose_response_is_lost_loses_no_events() {
+    let mut transport = RecordingTransport::of("infiniscale-4", "connectx-3");
+    for (counter, value) in [(Counter::SymbolErrors, 65_535), (Counter::LinkDowned, 200)] {
+        transport.count("host-1[1]", counter, value);
+    }
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let before = swept(&mut transport, &fabric, &mut agents);
+    transport.lost_set = Some(("host-1[1]", 7));
+    let result = cleared(&mut transport, &before.snapshot, &mut agents);
+    let host = port(&fabric, "host-1", 1);
+    let expected = [(host, Counter::SymbolErrors, 65_535), (host, Counter::LinkDowned, 200)];
+    assert_eq!((named(&result), transport.sets.len()), (expected.to_vec(), 1));
+    // What was counted since the Set is still there, and the next clear is sent.
+    assert_eq!(transport.counted("host-1[1]", Counter::SymbolErrors), 7);
+    transport.lost_set = None;
+    transport.count("host-1[1]", Counter::SymbolErrors, 65_535);
+    let before = swept(&mut transport, &fabric, &mut agents);
+    assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents).len(), 1);
 }
 
 #[test]

@@ -94,6 +94,22 @@ fn lost_response_leaves_counter_absent_and_total_unchanged() {
 }
 
 #[test]
+fn reading_is_as_late_as_its_classic_counters() {
+    let mut transport = RecordingTransport::of("quantum-2", "connectx-7");
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    swept(&mut transport, &fabric, &mut agents);
+    transport.count("host-1[1]", Counter::SymbolErrors, 20);
+    // The first request is lost: the second one is sent when the time for a response is over.
+    transport.lost_first = Some((CLASSIC, Vec::new()));
+    let swept = swept(&mut transport, &fabric, &mut agents);
+    let reading = swept.snapshot.reading(port(&fabric, "host-1", 1)).unwrap();
+    assert_eq!(reading.get(Counter::SymbolErrors), Some(20));
+    let after = reading.at.since(swept.snapshot.began);
+    assert!(after >= SendConfig::default().timeout, "{after:?}");
+}
+
+#[test]
 fn unannounced_counters_are_absent() {
     let mut transport = RecordingTransport::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);

@@ -4,7 +4,10 @@
 
 mod clear;
 mod counter_sources;
+mod forwarding;
+mod planes;
 mod plans;
+mod state_tables;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -20,7 +20,8 @@ pub fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
 }
 
 pub fn discovered(transport: &mut impl MadTransport) -> DiscoveryResult {
-    let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
+    let planes = transport.local_port().planes;
+    let mut discovery = Discovery::new(Arc::default(), None, HashSet::new()).from_planes(planes);
     run_plan(transport, &mut discovery);
     discovery.finish()
 }

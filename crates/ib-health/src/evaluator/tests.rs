@@ -1,13 +1,16 @@
 mod cleared;
+mod dumps;
 mod maintenance;
+mod planes;
 mod repeated_flaps;
+mod sizes;
 
 use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::settings::NodeSelector;
 use crate::verdict::Repair;
-use crate::{Reason, Verdict, explain};
+use crate::{RateReference, Reason, Verdict, explain};
 use ib_fabric::hardware::ReadAt;
 use ib_fabric::testing::{end, fabric, found};
 use ib_mad::Reading;

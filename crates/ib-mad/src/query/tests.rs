@@ -103,3 +103,21 @@ fn response_must_match_request() {
     response.0[5] = status::REDIRECT as u8;
     assert!(query.matches_response(&response, false), "a redirect");
 }
+
+#[test]
+fn counters_must_be_of_the_requested_port() {
+    let query = pma::counters(counter::Attribute::PortCountersExtended, 3);
+    let mut response = query.request(None, 1).response();
+    assert!(query.matches_response(&response, false));
+    response.0[DATA + 1] = 4;
+    assert!(!query.matches_response(&response, false), "another port");
+    response.0[DATA + 1] = 0;
+    assert!(query.matches_response(&response, false), "no port");
+    response.0[DATA + 1] = 4;
+    response.set_status(status::INVALID_FIELD);
+    assert!(query.matches_response(&response, false), "a refusal");
+    let query = pma::class_port_info();
+    let mut response = query.request(None, 1).response();
+    response.0[DATA + 1] = 1;
+    assert!(query.matches_response(&response, false), "ClassVersion");
+}

@@ -5,18 +5,18 @@ use crate::layout::{Bits, bytes_at, dword_at};
 /// Offset of a register's data in the MAD: the class's data begins with the number of the block.
 pub const START: usize = 36;
 
-pub(crate) const fn dword(offset: usize, high: u8, low: u8) -> Bits {
+pub(super) const fn dword(offset: usize, high: u8, low: u8) -> Bits {
     dword_at(START + offset, high, low)
 }
 
-pub(crate) const fn bytes(offset: usize, count: u8) -> Bits {
+pub(super) const fn bytes(offset: usize, count: u8) -> Bits {
     bytes_at(START + offset, count)
 }
 
 /// Lanes of the widest port.
 pub const LANES: usize = 8;
 
-pub(crate) fn plausible_degrees(parts: u16, parts_per_degree: f64) -> Option<f64> {
+pub(super) fn plausible_degrees(parts: u16, parts_per_degree: f64) -> Option<f64> {
     let degrees = f64::from(parts.cast_signed()) / parts_per_degree;
     // Temperatures that ibdiagnet accepts.
     (parts != 0 && (-40.0..=125.0).contains(&degrees)).then_some(degrees)

@@ -1,17 +1,21 @@
 //! The agents of a device: the responses to MADs.
 
+mod forwarding;
+mod hierarchy;
 mod pma;
+mod port_role;
 mod sma;
 mod vendor;
 
 use std::time::Duration;
 
-use ib_mad::smp::SmInfo;
+use ib_mad::hierarchy::HierarchyInfo;
+use ib_mad::smp::{SmInfo, SwitchPortStateTable};
 use ib_mad::{Class, Mad, method, status};
 
 use super::net::PortId;
 use super::simulation::Simulation;
-use crate::change::RegisterBehavior;
+use crate::change::{FrontPanelBehavior, RegisterBehavior, TableBehavior};
 
 /// How much later a node with [slow](RegisterBehavior::Slow) registers responds to requests of module pages.
 const SLOW: Duration = Duration::from_secs(5);
@@ -24,8 +28,16 @@ pub fn response(simulation: &Simulation, at: PortId, request: &Mad) -> Option<Ma
 
 /// How much later than usual an agent responds; `None` if it does not respond.
 pub(crate) fn delay(simulation: &Simulation, at: PortId, request: &Mad) -> Option<Duration> {
-    let behavior = simulation.node(simulation.net().port(at).node).registers;
-    match behavior {
+    let node = simulation.node(simulation.net().port(at).node);
+    let is_table = request.is_smp() && request.attribute() == SwitchPortStateTable::ID;
+    if is_table && node.state_table == TableBehavior::Hung {
+        return None;
+    }
+    let is_hierarchy = request.is_smp() && request.attribute() == HierarchyInfo::ID;
+    if is_hierarchy && node.front_panel == FrontPanelBehavior::Hung {
+        return None;
+    }
+    match node.registers {
         RegisterBehavior::Slow if vendor::is_module_page(request) => Some(SLOW),
         RegisterBehavior::Hung if vendor::is_module_page(request) => None,
         RegisterBehavior::Normal
@@ -46,6 +58,11 @@ fn is_refused(simulation: &Simulation, at: PortId, request: &Mad) -> bool {
     is_checked && !protection.admits(request.m_key())
 }
 
+/// Whether a node drops a request of the vendor class for its VSKey.
+fn lacks_vs_key(simulation: &Simulation, at: PortId, request: &Mad) -> bool {
+    request.class() == Class::Vendor as u8 && !vendor::has_vs_key(simulation, at, request)
+}
+
 /// Executes a request and makes the [`response`]: a Set of counters, as of tools that clear them,
 /// sets them. The response has the new values.
 pub fn execute(simulation: &mut Simulation, at: PortId, request: &Mad) -> Option<Mad> {
@@ -56,6 +73,10 @@ pub fn execute(simulation: &mut Simulation, at: PortId, request: &Mad) -> Option
         simulation.count_m_key_violation(simulation.net().port(at).node);
         return None;
     }
+    if lacks_vs_key(simulation, at, request) {
+        simulation.refusals.vs_key += 1;
+        return None;
+    }
     let is_executed = sets && pma::set(simulation, at, request);
     respond(simulation, at, request, is_executed)
 }
@@ -63,7 +84,7 @@ pub fn execute(simulation: &mut Simulation, at: PortId, request: &Mad) -> Option
 fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool) -> Option<Mad> {
     let class = Class::from_discriminant(request.class())?;
     let is_response = request.method() & 0x80 != 0;
-    let lacks_key = class == Class::Vendor && !vendor::has_vs_key(simulation, at, request);
+    let lacks_key = lacks_vs_key(simulation, at, request);
     if is_response || lacks_key || is_refused(simulation, at, request) {
         return None;
     }

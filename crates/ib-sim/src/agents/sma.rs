@@ -1,15 +1,21 @@
 //! The subnet management agent.
 
+use super::port_role::role;
+use super::{forwarding, hierarchy};
+use crate::change::TableBehavior;
 use crate::device::DeviceModel;
 use crate::net::rates::Rates;
-use crate::net::{Net, PortId};
+use crate::net::{Net, Node, PortId};
 use crate::simulation::Simulation;
-use ib_mad::device::QUANTUM_3;
 use ib_mad::fec::{Fec, PortInfoExtended};
+use ib_mad::forwarding_table::LinearForwardingTable;
+use ib_mad::hierarchy::{HierarchyInfo, template};
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
+use ib_mad::port_state::PortState;
 use ib_mad::rate::{Speed, SpeedSet};
-use ib_mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
+use ib_mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo, SwitchPortStateTable};
+use ib_mad::vendor_smp::{ExtendedNodeInfo, ExtendedNodeType, SmpCapabilities};
 use ib_mad::{Lid, Mad, PortNumber, status};
 
 /// GUIDInfo: the GUIDs of a port; here it has one.
@@ -26,15 +32,10 @@ const POLLING: u8 = 2;
 const PARTITIONS: u16 = 64;
 /// The P_Keys of a full and of a limited member of the default partition.
 const DEFAULT_PARTITION: [u16; 2] = [0xffff, 0x7fff];
-/// The largest linear forwarding table.
-const LINEAR_TABLE: u16 = 0xc000;
 /// 4.096 µs times two to the 18th: a second.
 const ABOUT_A_SECOND: u8 = 18;
 /// The default threshold of devices.
 const DEFAULT_THRESHOLD: u8 = 8;
-
-/// The port of a Q3400 to its internal router.
-const ROUTER_PORT: PortNumber = 149;
 
 /// Fills in a response; the error is its status.
 pub(super) fn fill(
@@ -54,6 +55,22 @@ pub(super) fn fill(
         SwitchInfo::ID if node.kind == NodeKind::Switch => {
             switch_info(simulation, at).encode(response);
         }
+        SwitchPortStateTable::ID if node.model.state_table => {
+            state_table(simulation, at, request.modifier())?.encode(response);
+        }
+        LinearForwardingTable::ID if node.kind == NodeKind::Switch => {
+            forwarding::table(simulation, at, request)?.encode(response);
+        }
+        SmpCapabilities::ID if node.model.nvlink => {
+            // Capabilities 54 and 57: management of NVLink fabrics, and a setting of them.
+            SmpCapabilities { words: [0, 1 << 22 | 1 << 25, 0, 0] }.encode(response);
+        }
+        SmpCapabilities::ID if is_xdr(node) && request.modifier() == SmpCapabilities::MODIFIER => {
+            let words = [1 << SmpCapabilities::EXTENDED_NODE_INFO, 0, 0, 0];
+            SmpCapabilities { words }.encode(response);
+        }
+        ExtendedNodeInfo::ID if is_xdr(node) => extended_node_info(net, at).encode(response),
+        HierarchyInfo::ID => hierarchy::info(simulation, at, request)?.encode(response),
         PortInfo::ID => {
             let protection = simulation.protection(net.port(at).node);
             let shows_m_key = protection.shows_m_key(request.m_key());
@@ -112,11 +129,25 @@ fn node_info(net: &Net, at: PortId) -> NodeInfo {
     }
 }
 
+/// Whether a device announces what XDR has brought.
+fn is_xdr(node: &Node) -> bool {
+    matches!(node.model.hierarchy, template::XDR_SWITCH | template::XDR_ADAPTER)
+}
+
+fn extended_node_info(net: &Net, at: PortId) -> ExtendedNodeInfo {
+    let node = net.port(at).node;
+    let planes = net.cable_ports(node).filter_map(|port| net.port(port).plane);
+    let max_planes = planes.map(|plane| plane.planes).max().unwrap_or(0);
+    let is_adapter = net.node(node).kind != NodeKind::Switch && max_planes > 0;
+    let node_type = if is_adapter { ExtendedNodeType::MultiPlaneHca as u8 } else { 0 };
+    ExtendedNodeInfo { node_type, max_planes }
+}
+
 fn switch_info(simulation: &Simulation, at: PortId) -> SwitchInfo {
     let node = simulation.net().port(at).node;
     let highest_lid = simulation.subnet(at).and_then(|subnet| subnet.lids.last_key_value());
     SwitchInfo {
-        linear_table_size: LINEAR_TABLE,
+        linear_table_size: forwarding::ENTRIES,
         linear_table_top: highest_lid.map_or(0, |(lid, _)| lid.0),
         life_time: ABOUT_A_SECOND,
         port_state_change: simulation.node(node).port_state_change,
@@ -151,7 +182,11 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
         sm_lid: if is_endpoint { simulation.sm_lid(port) } else { Lid(0) },
         local_port: net.port(at).number,
         width_enabled: built.rates.widths,
-        width_supported: model.widths | built.rates.widths,
+        // One lane of XDR is a plane, and no wider.
+        width_supported: match built.plane {
+            Some(_) => built.rates.widths,
+            None => model.widths | built.rates.widths,
+        },
         width_active: now.trained.map_or(0, |(width, _)| width.code()),
         state: now.state,
         physical_state: now.physical_state(),
@@ -184,11 +219,49 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
     if sm_info(simulation, port).is_some() {
         capabilities |= capability::IS_SM;
     }
+    if hierarchy::is_announced(simulation, port) {
+        capabilities |= capability::HIERARCHY_INFO;
+    }
+    if model.state_table && simulation.node(built.node).state_table != TableBehavior::Absent {
+        capabilities |= capability::CAPABILITY_MASK2;
+        capabilities2 |= capability2::SWITCH_PORT_STATE_TABLE;
+    }
     if model.fec {
         capabilities |= capability::CAPABILITY_MASK2;
         capabilities2 |= capability2::PORT_INFO_EXTENDED;
     }
     PortInfo { capabilities, capabilities2, ..info }
+}
+
+/// A block of a switch's port states. Ports that it does not have are Down.
+fn state_table(
+    simulation: &Simulation,
+    at: PortId,
+    block: u32,
+) -> Result<SwitchPortStateTable, u16> {
+    let net = simulation.net();
+    let node = net.port(at).node;
+    let behavior = simulation.node(node).state_table;
+    if matches!(behavior, TableBehavior::Absent | TableBehavior::Refused) {
+        return Err(status::UNSUPPORTED_ATTRIBUTE);
+    }
+    let last = SwitchPortStateTable::block_of(net.node(node).port_count);
+    let block = u8::try_from(block).ok().filter(|block| *block <= last);
+    let first = block.ok_or(status::INVALID_FIELD)? * SwitchPortStateTable::PER_BLOCK;
+    let state = |number| match behavior {
+        TableBehavior::Zero => PortState::Other(0),
+        TableBehavior::Wrong => PortState::Active,
+        TableBehavior::Normal
+        | TableBehavior::Absent
+        | TableBehavior::Refused
+        | TableBehavior::Hung => {
+            let port = net.port_by_number(node, number);
+            port.map_or(PortState::Down, |port| simulation.port(port).state)
+        }
+    };
+    let ports = first..=first + (SwitchPortStateTable::PER_BLOCK - 1);
+    let table = SwitchPortStateTable::default();
+    Ok(ports.fold(table, |table, port| table.with_state(port, state(port))))
 }
 
 fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended {
@@ -216,23 +289,12 @@ fn mellanox_port_info(simulation: &Simulation, port: PortId) -> MellanoxExtended
         speed_enabled: enabled,
         speed_active: fdr10(active),
         is_fnm: role == PortRole::Fnm,
-        is_special: role == PortRole::Router,
-        special_type: if role == PortRole::Router { MellanoxExtendedPortInfo::ROUTER } else { 0 },
-    }
-}
-
-/// The role of a port of a Quantum-3: cables between the ASICs of one system are FNM, and the
-/// internal router is at port 149 (Q3400).
-fn role(net: &Net, port: PortId) -> PortRole {
-    let node = net.node_of(port);
-    let Some(peer) = net.port(port).cable.map(|peer| net.node_of(peer)) else {
-        return PortRole::Cable;
-    };
-    let same_system = peer.system_guid == node.system_guid && peer.guid != node.guid;
-    match (node.device_id, peer.kind) {
-        (QUANTUM_3, NodeKind::Switch) if same_system => PortRole::Fnm,
-        (QUANTUM_3, NodeKind::Router) if net.port(port).number == ROUTER_PORT => PortRole::Router,
-        _ => PortRole::Cable,
+        is_special: matches!(role, PortRole::Router | PortRole::Other),
+        special_type: match role {
+            PortRole::Router => MellanoxExtendedPortInfo::ROUTER,
+            PortRole::Other => MellanoxExtendedPortInfo::AGGREGATION_NODE,
+            PortRole::Cable | PortRole::Fnm => 0,
+        },
     }
 }
 

@@ -1,5 +1,7 @@
 //! The responses of the agents of each device model.
 
+mod xdr;
+
 use std::time::Duration;
 
 use super::*;
@@ -20,7 +22,7 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo, SwitchPortStateTable};
 use ib_mad::{DirectedRoute, Management, Query};
 use ib_mad::{Moment, PortNumber};
 
@@ -30,7 +32,7 @@ const ATTRIBUTE: u16 = 0x000c;
 const FIELD: u16 = 0x001c;
 
 /// Two hosts at a leaf, `leaf-0-0[1]` and `[2]`, and two at another one; the subnet manager is at host-1.
-fn simulation_of(switch: &str, hca: &str) -> Simulation {
+pub(super) fn simulation_of(switch: &str, hca: &str) -> Simulation {
     let (down, up) = (Some(2), Some(2));
     let net = FatTree {
         levels: 2,
@@ -74,7 +76,7 @@ fn at(seconds: u64) -> Moment {
     Moment::default() + Duration::from_secs(seconds)
 }
 
-fn get(simulation: &Simulation, label: &str, query: Query) -> Mad {
+pub(super) fn get(simulation: &Simulation, label: &str, query: Query) -> Mad {
     let request = query.request(None, 77);
     let response = response(simulation, find(simulation.net(), label), &request).unwrap();
     assert_eq!((response.method(), response.transaction_id()), (method::GET_RESPONSE, 77));
@@ -530,6 +532,11 @@ fn unsupported_subnet_requests_are_refused() {
         ("quantum-2", "connectx-7", "host-0[1]", (extended, 1), 0),
         ("quantum-2", "connectx-7", "host-0[1]", (extended, 2), FIELD),
         ("quantum-2", "connectx-3", "host-0[1]", (extended, 1), ATTRIBUTE),
+        ("quantum-2", "connectx-7", "leaf-0-0[1]", (SwitchPortStateTable::ID, 0), 0),
+        ("quantum-2", "connectx-7", "leaf-0-0[1]", (SwitchPortStateTable::ID, 1), FIELD),
+        ("quantum-2", "connectx-7", "leaf-0-0[1]", (SwitchPortStateTable::ID, u32::MAX), FIELD),
+        ("quantum-2", "connectx-7", "host-0[1]", (SwitchPortStateTable::ID, 0), ATTRIBUTE),
+        ("switch-ib-2", "connectx-7", "leaf-0-0[1]", (SwitchPortStateTable::ID, 0), ATTRIBUTE),
         ("quantum-2", "connectx-7", "leaf-0-0[0]", (mellanox, 1), 0),
         ("quantum-2", "connectx-7", "leaf-0-0[0]", (mellanox, 7), FIELD),
         ("quantum-2", "connectx-7", "host-0[1]", (0x0017, 0), ATTRIBUTE),
@@ -552,6 +559,46 @@ fn unsupported_subnet_requests_are_refused() {
         let found = get(&simulation, label, subnet(attribute, modifier)).status();
         assert_eq!(found, status, "{switch} {hca} {label}: {attribute:#06x} of {modifier:#x}");
     }
+}
+
+#[test]
+fn port_state_table_shows_what_port_info_does() {
+    let mut simulation = simulation_of("quantum-2", "connectx-7");
+    let states = |simulation: &Simulation| -> Option<Vec<PortState>> {
+        let response = get(simulation, "leaf-0-0[0]", smp::switch_port_state_table(0));
+        let table = SwitchPortStateTable::decode(&response);
+        (response.status() == 0).then(|| (0..=6).map(|port| table.state(port)).collect())
+    };
+    let read = |simulation: &Simulation, label, port| {
+        PortInfo::decode(&get(simulation, label, smp::port_info(port)))
+    };
+    let read_each = |simulation: &Simulation| -> Vec<PortState> {
+        (0..=6).map(|port| read(simulation, "leaf-0-0[0]", port).state).collect()
+    };
+    let port = find(simulation.net(), "leaf-0-0[1]");
+    for up in [true, false, true] {
+        simulation.apply(at(5), FabricChange::SetSignal { port, up });
+        assert_eq!(states(&simulation), Some(read_each(&simulation)), "{up}");
+    }
+    let announces = |simulation: &Simulation| read(simulation, "leaf-0-0[0]", 0).has_state_table();
+    let node = simulation.net().port(port).node;
+    for (behavior, is_announced, expected) in [
+        (TableBehavior::Absent, false, None),
+        (TableBehavior::Refused, true, None),
+        (TableBehavior::Zero, true, Some(vec![PortState::Other(0); 7])),
+        (TableBehavior::Wrong, true, Some(vec![PortState::Active; 7])),
+        (TableBehavior::Normal, true, Some(read_each(&simulation))),
+    ] {
+        simulation.apply(at(5), FabricChange::SetStateTable { nodes: vec![node], behavior });
+        assert_eq!(announces(&simulation), is_announced, "{behavior:?}");
+        assert_eq!(states(&simulation), expected, "{behavior:?}");
+    }
+    simulation.apply(
+        at(5),
+        FabricChange::SetStateTable { nodes: vec![node], behavior: TableBehavior::Hung },
+    );
+    let request = smp::switch_port_state_table(0).request(None, 1);
+    assert_eq!(delay(&simulation, find(simulation.net(), "leaf-0-0[0]"), &request), None);
 }
 
 #[test]

@@ -275,7 +275,7 @@ fn whole(count: f64) -> u64 {
 fn module(simulation: &Simulation, port: PortId) -> Module {
     let net = simulation.net();
     let state = simulation.port(port);
-    let Some(peer) = state.cable else {
+    let Some(peer) = state.cable.filter(|peer| !net.is_fnm_link(port, *peer)) else {
         return Module { kind: 4, ..Module::default() };
     };
     let is_optical = net.is_optical(port, peer);

@@ -4,6 +4,7 @@
 //! single packets, bursts and randomness. [`routes`] finds the path of a flow; `share` how
 //! much of it fits with what is retransmitted; and `wait` which ports wait where it does not.
 
+pub(crate) mod forwarding;
 pub mod routes;
 mod share;
 #[cfg(test)]
@@ -78,7 +79,9 @@ impl RoutedFlows {
     pub fn new(net: &Net, links: &[Option<PortId>], flows: &[Flow]) -> RoutedFlows {
         let pairs: Vec<_> = flows.iter().map(|flow| (flow.from, flow.to)).collect();
         let paths = routes::paths(net, links, &pairs);
-        RoutedFlows { flows: flows.to_vec(), paths, links: links.to_vec() }
+        let mut flows = flows.to_vec();
+        share_planes(net, &mut flows, &paths);
+        RoutedFlows { flows, paths, links: links.to_vec() }
     }
 
     /// The load of all ports.
@@ -177,6 +180,27 @@ impl RoutedFlows {
                 load.rcv_bytes += bytes;
                 load.rcv_packets += packets;
             }
+        }
+    }
+}
+
+/// A multi-plane adapter sends to another one by the planes that have a path, and these carry the share of the others.
+fn share_planes(net: &Net, flows: &mut [Flow], paths: &[Vec<PortId>]) {
+    let mut first = 0;
+    let is_known = |port: PortId| (port.0 as usize) < net.ports.len();
+    let end = |port: PortId| if is_known(port) { net.sm_port(port) } else { port };
+    let ends = |flow: &Flow| (end(flow.from), end(flow.to));
+    for planes in flows.chunk_by_mut(|a, b| ends(a) == ends(b)) {
+        let paths = &paths[first..first + planes.len()];
+        first += planes.len();
+        let is_open = |path: &&Vec<PortId>| !path.is_empty();
+        let open = paths.iter().filter(is_open).count();
+        if open == 0 || open == planes.len() {
+            continue;
+        }
+        let offered: f64 = planes.iter().map(|flow| flow.offered).sum();
+        for (flow, path) in planes.iter_mut().zip(paths) {
+            flow.offered = if path.is_empty() { 0.0 } else { offered / open as f64 };
         }
     }
 }

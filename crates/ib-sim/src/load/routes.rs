@@ -23,7 +23,7 @@ use ib_mad::node::NodeKind;
 /// that of the last switch at the destination; empty without a path. `links` is the peer of each port, by
 /// [`PortId`], if the link carries traffic. A link on which the peer does not agree carries none.
 pub fn paths(net: &Net, links: &[Option<PortId>], pairs: &[(PortId, PortId)]) -> Vec<Vec<PortId>> {
-    let graph = SwitchGraph::new(net, links);
+    let graph = SwitchGraph::new(net, links, |_| true);
     let numbers = destination_numbers(net);
     let mut paths = vec![Vec::new(); pairs.len()];
     // The pairs whose destination is at a switch, by that switch: the distances to it are
@@ -45,7 +45,7 @@ pub fn paths(net: &Net, links: &[Option<PortId>], pairs: &[(PortId, PortId)]) ->
         let tree = ShortestPaths::new(&graph, group[0].0);
         for &(_, nth, entry, last) in group {
             let (from, to) = pairs[nth];
-            if let Some(between) = tree.path(entry, numbers[to.0 as usize]) {
+            if let Some(between) = tree.path(&graph, entry, numbers[to.0 as usize]) {
                 paths[nth] = [&[from], &*between, &[last]].concat();
             }
         }
@@ -61,7 +61,7 @@ pub(super) fn peer(links: &[Option<PortId>], port: PortId) -> Option<PortId> {
 
 /// The number of each port as a destination: those at the first switch first, in the order of its
 /// ports. Numbers depend on the cables as built, so that a failed link does not change all paths.
-fn destination_numbers(net: &Net) -> Vec<u64> {
+pub(super) fn destination_numbers(net: &Net) -> Vec<u64> {
     let is_switch = |node: NodeId| net.node(node).kind == NodeKind::Switch;
     let of_switches = net.node_ids().filter(|&node| is_switch(node));
     let at_switches = of_switches
@@ -79,14 +79,16 @@ fn destination_numbers(net: &Net) -> Vec<u64> {
 }
 
 /// A cable between switches, from one end.
-struct Cable {
+#[derive(Clone, Debug)]
+pub(super) struct Cable {
     to: u32,
     /// The number of cables to the same switch before it.
     nth: u32,
-    port: PortId,
+    pub(super) port: PortId,
 }
 
 /// A switch with its cables to others.
+#[derive(Clone, Debug)]
 struct Switch {
     /// The first cables to each neighbor in the order of ports, then the second cables, and so on.
     cables: Vec<Cable>,
@@ -96,22 +98,29 @@ struct Switch {
 }
 
 /// The switches and the links between them. Switches are numbered in the order of nodes.
-struct SwitchGraph<'a> {
-    net: &'a Net,
-    /// The number of each node that is a switch.
+#[derive(Clone, Debug)]
+pub(super) struct SwitchGraph {
+    /// The number of the switch of each port.
     numbers: Vec<Option<u32>>,
     switches: Vec<Switch>,
 }
 
-impl<'a> SwitchGraph<'a> {
-    fn new(net: &'a Net, links: &[Option<PortId>]) -> SwitchGraph<'a> {
+impl SwitchGraph {
+    /// The graph of the links that carry traffic, and of those between switches only the ones that `is_used` of the port
+    /// at either end.
+    pub(super) fn new(
+        net: &Net,
+        links: &[Option<PortId>],
+        is_used: impl Fn(PortId) -> bool,
+    ) -> SwitchGraph {
         let is_switch = |node: &NodeId| net.node(*node).kind == NodeKind::Switch;
         let nodes: Vec<NodeId> = net.node_ids().filter(is_switch).collect();
-        let mut numbers = vec![None; net.nodes.len()];
-        for (number, node) in (0..).zip(&nodes) {
-            numbers[node.0 as usize] = Some(number);
+        let mut numbers = vec![None; net.ports.len()];
+        for (number, &node) in (0..).zip(&nodes) {
+            let first = net.node(node).first_port as usize;
+            numbers[first..=first + usize::from(net.node(node).port_count)].fill(Some(number));
         }
-        let mut graph = SwitchGraph { net, numbers, switches: Vec::new() };
+        let mut graph = SwitchGraph { numbers, switches: Vec::new() };
         // The number of cables from the present switch to each.
         let mut seen = vec![0; nodes.len()];
         for (switch, &node) in nodes.iter().enumerate() {
@@ -120,7 +129,7 @@ impl<'a> SwitchGraph<'a> {
                 let Some(end) = peer(links, port) else { continue };
                 match graph.switch_at(end) {
                     None => is_leaf = true,
-                    Some(to) if to as usize == switch => {}
+                    Some(to) if to as usize == switch || !is_used(port) => {}
                     Some(to) => {
                         cables.push(Cable { to, nth: seen[to as usize], port });
                         seen[to as usize] += 1;
@@ -137,8 +146,9 @@ impl<'a> SwitchGraph<'a> {
         graph
     }
 
-    fn switch_at(&self, port: PortId) -> Option<u32> {
-        self.numbers[self.net.port(port).node.0 as usize]
+    /// The number of the switch that a port belongs to.
+    pub(super) fn switch_at(&self, port: PortId) -> Option<u32> {
+        self.numbers[port.0 as usize]
     }
 
     fn neighbors(&self, switch: u32) -> &[Cable] {
@@ -152,8 +162,8 @@ impl<'a> SwitchGraph<'a> {
 type Digits = (u32, Reverse<u64>);
 
 /// The shortest paths from all switches to one.
-struct ShortestPaths<'a> {
-    graph: &'a SwitchGraph<'a>,
+#[derive(Clone, Debug)]
+pub(super) struct ShortestPaths {
     root: u32,
     /// The number of cables between, by switch; `u32::MAX` without a path.
     distances: Vec<u32>,
@@ -161,8 +171,8 @@ struct ShortestPaths<'a> {
     digits: Vec<Digits>,
 }
 
-impl<'a> ShortestPaths<'a> {
-    fn new(graph: &'a SwitchGraph, root: u32) -> ShortestPaths<'a> {
+impl ShortestPaths {
+    pub(super) fn new(graph: &SwitchGraph, root: u32) -> ShortestPaths {
         let mut distances = vec![u32::MAX; graph.switches.len()];
         distances[root as usize] = 0;
         // The switches with a path, the nearest first.
@@ -199,19 +209,35 @@ impl<'a> ShortestPaths<'a> {
                 *there = (used + 1, Reverse(divisor)).min(*there);
             }
         }
-        ShortestPaths { graph, root, distances, digits }
+        ShortestPaths { root, distances, digits }
+    }
+
+    /// The number of cables from a switch to the root; `None` without a path.
+    pub(super) fn distance(&self, from: u32) -> Option<u32> {
+        self.distances.get(from as usize).copied().filter(|distance| *distance != u32::MAX)
+    }
+
+    /// The cable by which a switch sends what is for the destination of this number at the root; `None` at the root, and
+    /// without a path.
+    pub(super) fn next<'a>(
+        &self,
+        graph: &'a SwitchGraph,
+        at: u32,
+        number: u64,
+    ) -> Option<&'a Cable> {
+        let distance = self.distances[at as usize];
+        let nearer = |cable: &&Cable| self.distances[cable.to as usize] < distance;
+        let mut nearer = graph.switches[at as usize].cables.iter().filter(nearer);
+        let (_, Reverse(divisor)) = self.digits[at as usize];
+        let choice = (number / divisor).checked_rem(nearer.clone().count() as u64)?;
+        nearer.nth(choice as usize)
     }
 
     /// The ports from a switch to the root for the destination of this number; `None` without a path.
-    fn path(&self, entry: u32, number: u64) -> Option<Vec<PortId>> {
+    fn path(&self, graph: &SwitchGraph, entry: u32, number: u64) -> Option<Vec<PortId>> {
         let (mut path, mut at) = (Vec::new(), entry);
         while at != self.root {
-            let distance = self.distances[at as usize];
-            let nearer = |cable: &&Cable| self.distances[cable.to as usize] < distance;
-            let mut nearer = self.graph.switches[at as usize].cables.iter().filter(nearer);
-            let (_, Reverse(divisor)) = self.digits[at as usize];
-            let choice = (number / divisor).checked_rem(nearer.clone().count() as u64)?;
-            let cable = nearer.nth(choice as usize)?;
+            let cable = self.next(graph, at, number)?;
             path.push(cable.port);
             at = cable.to;
         }

@@ -19,7 +19,7 @@ pub const MOST_PORTS: u8 = 254;
 
 /// The most ports of a net: several times those of the largest fabrics, at a few hundred bytes
 /// each. Without a limit a file of a few hundred kilobytes could take all memory.
-const MAX_PORTS_OF_NET: usize = 1 << 20;
+const MOST_PORTS_OF_NET: usize = 1 << 20;
 
 /// A net under construction.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +58,8 @@ impl NetBuilder {
             return Err(format!("node \"{id}\" has the GUID {guid} of node \"{other}\""));
         }
         let first_port = self.net.ports.len();
-        if first_port + usize::from(*port_count) + 1 > MAX_PORTS_OF_NET {
-            return Err(format!("the net has more than {MAX_PORTS_OF_NET} ports"));
+        if first_port + usize::from(*port_count) + 1 > MOST_PORTS_OF_NET {
+            return Err(format!("the net has more than {MOST_PORTS_OF_NET} ports"));
         }
         let node_id = NodeId(self.net.nodes.len() as u32);
         self.net.ports.extend((0..=*port_count).map(|number| Port {
@@ -68,6 +68,7 @@ impl NetBuilder {
             guid: port_guid.unwrap_or(default_guid(node.kind, *guid, number)),
             cable: None,
             rates,
+            plane: None,
             lid: None,
             lmc: 0,
         }));
@@ -164,6 +165,7 @@ mod tests {
             model: DeviceModel::for_device(kind, 0),
             port_count,
             enhanced_port0: false,
+            asic: None,
             first_port: 0,
         }
     }

@@ -4,10 +4,14 @@
 
 mod build;
 pub mod file;
+mod plane_port;
+mod planes;
 pub mod rates;
 pub mod shapes;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod topology;
 
+pub use plane_port::PlanePort;
+pub use planes::FNM1_PORT;
 pub use topology::{Net, Node, NodeId, Port, PortId};

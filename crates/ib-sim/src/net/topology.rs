@@ -1,9 +1,11 @@
 //! Nodes, ports and cables.
 
+use ib_mad::front_panel::AsicName;
 use ib_mad::node::NodeKind;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
 use ib_mad::{Guid, Lid, PortNumber};
 
+use super::plane_port::PlanePort;
 use super::rates::Rates;
 use crate::device::DeviceModel;
 
@@ -33,6 +35,8 @@ pub struct Node {
     pub port_count: u8,
     /// An enhanced switch port 0: a full endpoint.
     pub enhanced_port0: bool,
+    /// Which ASIC of a multi-plane switch it is.
+    pub asic: Option<AsicName>,
     /// The [`PortId`] of port 0. Every node has an entry for it, though only a switch has the port.
     pub first_port: u32,
 }
@@ -63,6 +67,8 @@ pub struct Port {
     pub cable: Option<PortId>,
     /// What is enabled.
     pub rates: Rates,
+    /// Its plane, if it is a port of a multi-plane system.
+    pub plane: Option<PlanePort>,
     /// Its LID in the file.
     pub lid: Option<Lid>,
     /// The number of low bits of its LIDs that it ignores.
@@ -106,18 +112,25 @@ impl Net {
         (of.first_port + 1..=of.first_port + u32::from(of.port_count)).map(PortId)
     }
 
-    /// The port of a subnet manager on a port's node: an adapter's own port, or a switch's port 0.
+    /// The port of a subnet manager on a port's node, which stands for all that have its LID: an adapter's own port, of
+    /// a multi-plane adapter that of the first plane, or a switch's port 0.
     pub fn sm_port(&self, port: PortId) -> PortId {
         let node = self.node_of(port);
-        if node.kind == NodeKind::Switch { PortId(node.first_port) } else { port }
+        match node.kind {
+            NodeKind::Switch => PortId(node.first_port),
+            _ => self.plane_ports(port).next().unwrap_or(port),
+        }
     }
 
-    /// Whether a port gets a LID: an adapter's with a cable, and a switch's port 0.
+    /// Whether a port gets a LID of its own: an adapter's with a cable (the first plane for all), and a switch's port 0.
     pub fn has_lid(&self, port: PortId) -> bool {
         let of = self.port(port);
         match self.node_of(port).kind {
             NodeKind::Switch => of.number == 0,
-            NodeKind::Ca | NodeKind::Router | NodeKind::AggregationNode => of.cable.is_some(),
+            NodeKind::Ca | NodeKind::Router | NodeKind::AggregationNode => {
+                let mut planes = self.plane_ports(port);
+                self.sm_port(port) == port && planes.any(|port| self.port(port).cable.is_some())
+            }
         }
     }
 
@@ -141,8 +154,9 @@ impl Net {
         format!("{}[{}]", self.node_of(port).id, self.port(port).number)
     }
 
-    /// The plane of each port: the ports between which packets can pass, named by the lowest of
-    /// them. A switch joins all of its ports; an adapter forwards nothing, and joins none.
+    /// The separate fabric ("plane" of a fat tree) of each port: the ports between which packets can pass, named by the
+    /// lowest of them. A switch joins all of its ports; an adapter forwards nothing, and joins none but the planes of a
+    /// multi-plane one, which have one subnet manager.
     pub fn planes(&self) -> Vec<PortId> {
         const UNKNOWN: PortId = PortId(u32::MAX);
         let mut planes = vec![UNKNOWN; self.ports.len()];
@@ -161,6 +175,8 @@ impl Net {
                     joined.push(zero);
                 } else if self.node_of(port).kind == NodeKind::Switch {
                     joined.extend(self.cable_ports(self.port(port).node));
+                } else {
+                    joined.extend(self.plane_ports(port));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The built-in scenario of `demo`, for any number of hosts.
+//! The built-in scenarios of `demo`, of which one is for any number of hosts.
 
 use std::ops::RangeInclusive;
 
@@ -9,6 +9,9 @@ const DEMO: &str = include_str!("demo.yml");
 
 /// What happened on its fabric before it starts.
 const DEMO_PAST: &str = include_str!("demo-past.yml");
+
+/// The scenario of `demo --topology xdr`.
+pub(super) const DEMO_XDR: &str = include_str!("demo-xdr.yml");
 
 /// The sizes of its fabric: with 30,000 hosts it has 181,000 ports. A subnet has no LIDs for more than 47,000 hosts.
 const DEMO_HOSTS: RangeInclusive<u32> = 2..=30_000;

@@ -25,7 +25,7 @@ pub struct FabricIndex<'a> {
     planes: Vec<PortId>,
     /// The planes that have a host, in the order of the net.
     pub host_planes: BTreeSet<PortId>,
-    /// The hosts' ports that have a cable, in the order of the net.
+    /// The hosts' ports that have a cable, in the order of the net: of a multi-plane adapter the first one.
     pub host_ports: Vec<PortId>,
     /// The peers that ports get when cables are moved.
     moves: HashMap<PortId, BTreeMap<EventTime, Option<PortId>>>,
@@ -34,8 +34,7 @@ pub struct FabricIndex<'a> {
 impl<'a> FabricIndex<'a> {
     pub fn new(net: &'a Net) -> Self {
         let planes = net.planes();
-        let is_host =
-            |port: &PortId| net.port(*port).cable.is_some() && net.node_of(*port).is_host();
+        let is_host = |port: &PortId| net.has_lid(*port) && net.node_of(*port).is_host();
         let host_ports: Vec<PortId> = net.port_ids().filter(is_host).collect();
         let host_planes = host_ports.iter().map(|port| planes[port.0 as usize]).collect();
         let ids = net.node_ids().map(|id| (net.node(id).id.as_str(), id)).collect();
@@ -113,7 +112,7 @@ impl<'a> FabricIndex<'a> {
     /// host's port without a cable.
     pub fn cabled_port(&self, (node, port): (NodeId, Option<PortId>)) -> Option<PortId> {
         match port {
-            Some(port) => Some(port).filter(|port| self.net.has_lid(*port)),
+            Some(port) => Some(self.net.sm_port(port)).filter(|port| self.net.has_lid(*port)),
             None => self.host_ports.iter().copied().find(|port| self.net.port(*port).node == node),
         }
     }

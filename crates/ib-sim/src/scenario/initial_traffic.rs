@@ -48,10 +48,10 @@ pub fn initial_traffic(timeline: &mut Timeline, entry: &TrafficKeys) -> Result<(
     let to = timeline.named_port("traffic.to", entry.to.as_ref(), FabricIndex::host)?;
     let pairs = pairs(pattern, index, timeline.seed, to);
     if !pairs.is_empty() && load != 0.0 {
-        let flow = |pair| flow(index.net, pair, load, timeline.packet);
-        let flows = pairs.into_iter().map(flow).collect();
-        let action = FabricChange::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
-        timeline.changes.push((EventTime::default(), action));
+        let flows = |pair| flows(index.net, pair, load, timeline.packet);
+        let flows = pairs.into_iter().flat_map(flows).collect();
+        let change = FabricChange::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
+        timeline.changes.push((EventTime::default(), change));
     }
     Ok(())
 }
@@ -66,9 +66,17 @@ pub fn link_rate(net: &Net, port: PortId) -> f64 {
     best.map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
 }
 
-/// A flow that offers this fraction of what the sender's link carries.
-pub fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
-    Flow { from, to, offered: load * link_rate(net, from), packet }
+/// A flow that offers this fraction of what the sender's link carries. With multi-plane adapters it is one for each
+/// plane, between equal planes.
+pub fn flows(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Vec<Flow> {
+    let [from, to] = [from, to].map(|end| net.plane_ports(end).collect::<Vec<_>>());
+    let count = from.len().max(to.len());
+    let share = load * from.len() as f64 / count as f64;
+    let flow = |(from, to): (&PortId, &PortId)| {
+        let offered = share * link_rate(net, *from);
+        Flow { from: *from, to: *to, offered, packet }
+    };
+    from.iter().cycle().zip(to.iter().cycle()).take(count).map(flow).collect()
 }
 
 /// The pairs of a pattern in each plane; no packet passes from one plane to another. `to` is the

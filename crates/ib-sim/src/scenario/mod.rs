@@ -84,6 +84,11 @@ impl Scenario {
         Scenario::parse("demo-past.yml", &demo::past_text(hosts))
     }
 
+    /// The built-in scenario of a multi-plane fabric (XDR).
+    pub fn demo_xdr() -> Result<Scenario, ScenarioError> {
+        Scenario::parse("demo-xdr.yml", demo::DEMO_XDR)
+    }
+
     /// What it shows, in a sentence; empty if the file does not say.
     pub fn about(&self) -> &str {
         self.file.about.as_deref().unwrap_or_default()
@@ -109,6 +114,7 @@ impl Scenario {
                 Some(_),
                 TopologySource::BackToBack(_)
                 | TopologySource::DragonflyPlus(_)
+                | TopologySource::Xdr(_)
                 | TopologySource::File(_),
             ) => Err(bad_override("--hosts", "valid only for fat trees")),
         }
@@ -121,6 +127,7 @@ impl Scenario {
             TopologySource::FatTree(shape) => shape.build(),
             TopologySource::BackToBack(shape) => shape.build(),
             TopologySource::DragonflyPlus(shape) => shape.build(),
+            TopologySource::Xdr(shape) => shape.build(),
             TopologySource::File(path) => {
                 let net = net::file::parse(&read_file(path, MAX_TOPOLOGY_BYTES)?);
                 let file = path.display().to_string();

@@ -49,8 +49,9 @@ impl Lines {
 
     /// The line of a shape's key, or else of the fabric.
     pub(super) fn of_shape(&self, key: &str) -> u64 {
-        let shapes =
-            ["fat-tree", "back-to-back", "dragonfly-plus"].iter().filter(|_| !key.is_empty());
+        let shapes = ["fat-tree", "back-to-back", "dragonfly-plus", "xdr"]
+            .iter()
+            .filter(|_| !key.is_empty());
         let mut lines = shapes.filter_map(|shape| self.of(&format!("fabric.{shape}.{key}")));
         lines.next().or_else(|| self.of("fabric")).unwrap_or(1)
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree};
+use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree, Xdr};
 
 /// Where the topology of a fabric comes from.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -14,6 +14,7 @@ pub enum TopologySource {
     FatTree(FatTree),
     BackToBack(BackToBack),
     DragonflyPlus(DragonflyPlus),
+    Xdr(Xdr),
     /// A topology file, as ibnetdiscover writes and ibsim reads it.
     File(PathBuf),
 }

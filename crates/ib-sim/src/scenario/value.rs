@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::change::RegisterBehavior;
+use crate::change::{FrontPanelBehavior, RegisterBehavior, TableBehavior};
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
 use yaml_config::suggestion::{quoted, suggestion};
@@ -59,6 +59,14 @@ values! {
     /// How a node responds to requests of registers: `slow`.
     Behavior(RegisterBehavior) = |text| {
         labeled("behavior", RegisterBehavior::ALL, RegisterBehavior::label, text)
+    };
+    /// How a node responds to requests of HierarchyInfo: `blank`.
+    Panel(FrontPanelBehavior) = |text| {
+        labeled("behavior", FrontPanelBehavior::ALL, FrontPanelBehavior::label, text)
+    };
+    /// How a switch responds to requests of SwitchPortStateTable: `refused`.
+    Table(TableBehavior) = |text| {
+        labeled("behavior", TableBehavior::ALL, TableBehavior::label, text)
     };
     /// The speed of a link's lanes: `SDR`.
     LinkSpeed(Speed) = |text| labeled("speed", Speed::ALL, Speed::label, text);

@@ -42,6 +42,16 @@ impl Simulation {
                     (state.serial, state.dirt) = (serial, None);
                 }
             }
+            FabricChange::SetStateTable { nodes, behavior } => {
+                for node in nodes {
+                    self.node_mut(node).state_table = behavior;
+                }
+            }
+            FabricChange::SetFrontPanel { nodes, behavior } => {
+                for node in nodes {
+                    self.node_mut(node).front_panel = behavior;
+                }
+            }
             FabricChange::SetRegisters { node, behavior } => {
                 self.node_mut(node).registers = behavior;
             }
@@ -175,7 +185,7 @@ impl Simulation {
         let counts_benign = self.net.node_of(end).model.benign;
         let port = self.port_mut(end);
         port.state = PortState::Down;
-        // All actions of one moment are one change: a link that has just come up cannot go down.
+        // All changes of one moment count together: a link that has just come up cannot go down.
         if port.trained_at == Some(now) {
             return;
         }
@@ -257,7 +267,9 @@ impl Simulation {
         let subnet = &mut self.subnets[subnet];
         // The first one of each port comes last.
         for (lid, port) in subnet.lids.iter().rev().filter(|(_, port)| reached(**port)) {
-            self.ports[port.0 as usize].lid = *lid;
+            for port in self.net.plane_ports(*port) {
+                self.ports[port.0 as usize].lid = *lid;
+            }
         }
         subnet.sm_lid = self.ports[subnet.master.0 as usize].lid;
     }
@@ -275,8 +287,10 @@ impl Simulation {
     pub(super) fn run_sm_sweep(&mut self, subnet: usize) {
         let master = self.subnets[subnet].master;
         let node = self.net.port(master).node;
+        let mut planes = self.net.plane_ports(master);
         let is_running = self.node(node).on
-            && (self.port(master).trained.is_some() || self.net.port(master).number == 0);
+            && (planes.any(|port| self.port(port).trained.is_some())
+                || self.net.port(master).number == 0);
         if !is_running {
             return;
         }

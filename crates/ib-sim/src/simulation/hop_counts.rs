@@ -28,12 +28,14 @@ impl HopCounts {
             return HopCounts(counts);
         }
         counts[from.0 as usize] = Some(0);
+        counts[net.sm_port(from).0 as usize] = Some(0);
         // The ports that packets leave by, the nearest first.
         let mut egress = VecDeque::new();
         if net.node(start).kind == NodeKind::Switch {
             egress.extend(net.cable_ports(start).map(|port| (port, 0u8)));
         } else {
-            egress.push_back((from, 0));
+            // A multi-plane adapter sends by any of its planes.
+            egress.extend(net.plane_ports(from).map(|port| (port, 0)));
         }
         while let Some((port, hops)) = egress.pop_front() {
             let state = simulation.port(port);
@@ -46,7 +48,7 @@ impl HopCounts {
             }
             *known = Some(hops);
             // An adapter forwards nothing.
-            if addressed != there {
+            if net.node_of(there).kind == NodeKind::Switch {
                 egress.extend(net.cable_ports(net.port(there).node).map(|port| (port, hops)));
             }
         }

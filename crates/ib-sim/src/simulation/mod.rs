@@ -13,7 +13,7 @@ mod update;
 
 pub(crate) use hop_counts::{HopCounts, follow_route};
 pub use port::SimulatedPort;
-pub use state::{Protection, Simulation};
+pub use state::{Protection, Refusals, Simulation};
 
 #[cfg(test)]
 mod tests;

@@ -46,8 +46,8 @@ pub struct SimulatedPort {
 }
 
 impl SimulatedPort {
-    /// A port as built, before its link trains.
-    pub fn new(id: PortId, built: &Port, counts: PortCounts) -> Self {
+    /// A port as built, before its link trains, with the number of its cable.
+    pub fn new(built: &Port, serial: u32, counts: PortCounts) -> Self {
         SimulatedPort {
             cable: built.cable,
             signal: true,
@@ -59,7 +59,7 @@ impl SimulatedPort {
             dirt: None,
             module_temperature: None,
             physical: PhysicalCounts::default(),
-            serial: built.cable.map_or(id, |far| id.min(far)).0,
+            serial,
             last_down: LinkDown::default(),
             intake: 1.0,
             lid: Lid(0),
@@ -287,7 +287,7 @@ mod tests {
             (None, 7, 0.0),
         ] {
             let net = BackToBack::default().build().unwrap();
-            let mut state = SimulatedPort::new(PortId(1), &net.ports[1], PortCounts::new(at(0)));
+            let mut state = SimulatedPort::new(&net.ports[1], 1, PortCounts::new(at(0)));
             state.trained = link;
             let found = state.ticks_per_second(tick);
             assert!((found - ticks).abs() < 1.0, "{link:?} {tick}: {found}");

@@ -1,16 +1,21 @@
 //! The state of a simulation, and how it advances.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::PortState;
-use ib_mad::{Lid, Moment};
+use ib_mad::{Lid, Moment, PortNumber};
 
 use super::port::{PortCounts, SimulatedPort};
 use super::subnet::{Subnet, subnet_indices};
-use crate::change::{AgentBehavior, FabricChange, MadDelivery, RegisterBehavior, TimedChange};
+use crate::change::{
+    AgentBehavior, FabricChange, FrontPanelBehavior, MadDelivery, RegisterBehavior, TableBehavior,
+    TimedChange,
+};
+use crate::load::forwarding::ForwardingTables;
 use crate::load::{Flow, RoutedFlows};
 use crate::net::{Net, NodeId, PortId};
 use crate::scenario::ResolvedScenario;
@@ -33,6 +38,10 @@ pub(crate) struct NodeState {
     pub(crate) limited: bool,
     /// How it responds to requests of registers.
     pub(crate) registers: RegisterBehavior,
+    /// How it responds to requests of SwitchPortStateTable.
+    pub(crate) state_table: TableBehavior,
+    /// How it responds to requests of HierarchyInfo.
+    pub(crate) front_panel: FrontPanelBehavior,
     /// The VSKey that requests of the vendor class must have; 0 for any.
     pub(crate) vs_key: u64,
 }
@@ -62,6 +71,17 @@ impl Protection {
     fn is_owner(&self, m_key: MKey) -> bool {
         !self.m_key.is_set() || m_key == self.m_key
     }
+}
+
+/// The requests that the nodes of a fabric have dropped since the start, by what they required.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// SMPs for their M_Key: each counts as a violation, and may cause trap 256.
+    pub m_key: u64,
+    /// GMPs for their P_Key: each counts as a violation, and may cause trap 257.
+    pub p_key: u64,
+    /// MADs of the vendor class for their VSKey.
+    pub vs_key: u64,
 }
 
 /// Which part of the traffic has to be recomputed.
@@ -95,6 +115,9 @@ pub struct Simulation {
     pub(super) drawn_until: Moment,
     /// Incremented by each change of links or LIDs: hop counts found before are invalid.
     pub(crate) generation: u64,
+    pub(crate) refusals: Refusals,
+    /// The forwarding tables at a generation, once a request has needed them.
+    forwarding: RefCell<Option<(u64, ForwardingTables)>>,
 }
 
 impl Simulation {
@@ -108,9 +131,18 @@ impl Simulation {
         };
         let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
         let start = Moment::default();
-        let port = |id: PortId| SimulatedPort::new(id, net.port(id), PortCounts::new(start));
+        let cables = net.cable_numbers();
+        let port = |id: PortId| {
+            SimulatedPort::new(net.port(id), cables[id.0 as usize], PortCounts::new(start))
+        };
         let ports: Vec<SimulatedPort> = net.port_ids().map(port).collect();
-        let initial = NodeState { on: true, ..NodeState::default() };
+        // Which ports are planes of one cable is known from HierarchyInfo only.
+        let front_panel = if net.is_multi_plane() {
+            FrontPanelBehavior::Normal
+        } else {
+            FrontPanelBehavior::default()
+        };
+        let initial = NodeState { on: true, front_panel, ..NodeState::default() };
         let mut simulation = Simulation {
             ports,
             nodes: vec![initial; net.nodes.len()],
@@ -128,6 +160,8 @@ impl Simulation {
             error_ports: Vec::new(),
             drawn_until: start,
             generation: 0,
+            refusals: Refusals::default(),
+            forwarding: RefCell::new(None),
         };
         for port in simulation.net.port_ids() {
             simulation.retrain(port);
@@ -234,6 +268,12 @@ impl Simulation {
     pub(crate) fn count_m_key_violation(&mut self, node: NodeId) {
         let violations = &mut self.node_mut(node).protection.violations;
         *violations = violations.saturating_add(1);
+        self.refusals.m_key += 1;
+    }
+
+    /// The requests that nodes have dropped for a key.
+    pub fn refusals(&self) -> Refusals {
+        self.refusals
     }
 
     /// The subnet of a port; `None` for a port that was never in one.
@@ -251,6 +291,25 @@ impl Simulation {
         // A port ignores the lowest LMC bits.
         let lmc = self.net.port(port).lmc;
         (self.port(port).lid.0 >> lmc == lid.0 >> lmc).then_some(port)
+    }
+
+    /// The port by which a switch sends what is for a LID, as its linear forwarding table has it: that of the paths over
+    /// the present links, which traffic takes, too. 0 for its own LID; `None` without a path.
+    ///
+    /// A real subnet manager takes a moment to route around a link that went down; here traffic and tables do so at once.
+    pub fn egress(&self, switch: NodeId, lid: Lid) -> Option<PortNumber> {
+        let port0 = PortId(self.net.node(switch).first_port);
+        let to = self.port_of_lid(port0, lid)?;
+        let nth = lid.0 & ((1 << self.net.port(to).lmc) - 1);
+        let mut known = self.forwarding.borrow_mut();
+        known.take_if(|(generation, _)| *generation != self.generation);
+        let (_, tables) = known.get_or_insert_with(|| {
+            let is_active = |id: PortId| self.port(id).state == PortState::Active;
+            let link = |id: PortId| self.port(id).cable.filter(|_| is_active(id));
+            let links = self.net.port_ids().map(link).collect();
+            (self.generation, ForwardingTables::new(&self.net, links))
+        });
+        tables.egress(&self.net, switch, to, nth)
     }
 
     /// The LID of the master subnet manager, as configured at a port.

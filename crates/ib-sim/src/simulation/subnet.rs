@@ -87,8 +87,11 @@ impl Subnet {
     pub fn add_port(&mut self, net: &Net, port: PortId) {
         let is_switch = net.node_of(port).kind == NodeKind::Switch;
         let number = net.port(port).number;
-        if is_switch == (number == 0) {
-            self.members.push((port, net.port(port).lmc));
+        let end = net.sm_port(port);
+        // Another plane of a multi-plane adapter has the LID of the first.
+        let is_new = end == port || self.members.iter().all(|(member, _)| *member != end);
+        if is_switch == (number == 0) && is_new {
+            self.members.push((end, net.port(end).lmc));
             self.assign_missing();
         }
     }

@@ -1,7 +1,9 @@
-//! Actions on small fabrics.
+//! Changes on small fabrics.
 
-mod actions;
+mod changes;
+mod forwarding;
 mod paths;
+mod planes;
 mod properties;
 
 use std::collections::BTreeMap;
@@ -71,8 +73,8 @@ impl Bench {
         net.node_ids().find(|node| net.node(*node).id == id).unwrap()
     }
 
-    fn apply(&mut self, action: FabricChange) {
-        self.simulation.apply(self.now, action);
+    fn apply(&mut self, change: FabricChange) {
+        self.simulation.apply(self.now, change);
     }
 
     /// Advances the time.
@@ -132,7 +134,7 @@ impl Bench {
 }
 
 #[test]
-fn later_actions_are_scheduled_between_others() {
+fn later_changes_are_scheduled_between_others() {
     let port = find(&tree(), "leaf-0-0[1]");
     let set = |seconds| TimedChange {
         at: Duration::from_secs(seconds),

@@ -36,8 +36,13 @@ impl Simulation {
         if self.outdated == Outdated::Nothing {
             return;
         }
-        let link = |port: &SimulatedPort| port.cable.filter(|_| port.state == PortState::Active);
-        let links: Vec<Option<PortId>> = self.ports.iter().map(link).collect();
+        // The ring between the ASICs of a switch carries management only.
+        let link = |id: PortId| {
+            let port = self.port(id);
+            let peer = port.cable.filter(|_| port.state == PortState::Active)?;
+            (!self.net.is_fnm_link(id, peer)).then_some(peer)
+        };
+        let links: Vec<Option<PortId>> = self.net.port_ids().map(link).collect();
         if self.outdated == Outdated::Routes {
             let flows: Vec<Flow> = self.traffic.values().flatten().copied().collect();
             self.routed = (!flows.is_empty()).then(|| RoutedFlows::new(&self.net, &links, &flows));

@@ -1,17 +1,23 @@
 //! The transport to a simulated fabric: requests are executed at once, and the responses arrive later.
+//!
+//! A multi-plane HCA has a local port for each plane. A directed route leaves by the port of its plane; a GMP reaches
+//! its LID by whichever plane leads there; a LID-routed SMP gets lost beyond the first switch.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ib_mad::moment::Anchor;
 use ib_mad::{Lid, Moment};
 use ib_mad::{Mad, status};
-use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::{
+    LocalPort, MadTransport, OutgoingMad, PlaneSet, Received, SendError, TransportError,
+};
 use process_clock::Clock;
 
 use super::agents;
-use super::net::PortId;
+use super::net::{Net, PortId};
 use super::rng::Rng;
 use super::simulation::{HopCounts, Simulation, follow_route};
 use crate::change::AgentBehavior;
@@ -41,10 +47,11 @@ pub fn lock(simulation: &SharedSimulation) -> MutexGuard<'_, Simulation> {
     simulation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The transport of one port of a simulated fabric.
+/// The transport of one port of a simulated fabric, or of the ports of all planes of a multi-plane HCA.
 #[derive(Debug)]
 pub struct SimTransport {
     simulation: SharedSimulation,
+    /// Of a multi-plane HCA the first port, whose LID all have.
     port: PortId,
     clock: SimClock,
     now: Moment,
@@ -62,6 +69,7 @@ const BUSY_WAIT: Duration = Duration::from_micros(200);
 impl SimTransport {
     /// The transport of a port. The simulation starts when its clock does.
     pub fn new(simulation: SharedSimulation, port: PortId, clock: SimClock) -> Self {
+        let port = lock(&simulation).net().sm_port(port);
         SimTransport {
             simulation,
             port,
@@ -100,6 +108,7 @@ impl SimTransport {
         let net = simulation.net();
         let is_limited = |port: PortId| simulation.node(net.port(port).node).limited;
         if hops > 0 && !request.class.is_smp() && is_limited(self.port) && is_limited(at) {
+            simulation.refusals.p_key += 1;
             return None;
         }
         delay += agents::delay(&simulation, at, &request.mad)?;
@@ -123,6 +132,35 @@ impl SimTransport {
     }
 }
 
+/// Whether a port is one of a multi-plane HCA.
+fn is_multi_plane(net: &Net, port: PortId) -> bool {
+    net.plane_ports(port).nth(1).is_some()
+}
+
+fn is_active(simulation: &Simulation, port: PortId) -> bool {
+    let is_on = simulation.node(simulation.net().port(port).node).on;
+    is_on && simulation.port(port).state.is_active()
+}
+
+/// The planes of a multi-plane HCA whose ports are Active.
+fn active_planes(simulation: &Simulation, port: PortId) -> PlaneSet {
+    let net = simulation.net();
+    if !is_multi_plane(net, port) {
+        return PlaneSet::EMPTY;
+    }
+    let active = net.plane_ports(port).filter(|port| is_active(simulation, *port));
+    active.fold(PlaneSet::EMPTY, |set, port| set.with(net.port(port).number))
+}
+
+/// The port that SMPs of a plane leave by; plane 0 is any, and the only one of another HCA.
+fn smp_port(simulation: &Simulation, port: PortId, plane: u8) -> Option<PortId> {
+    let mut ports = simulation.net().plane_ports(port);
+    match plane {
+        0 => Some(ports.find(|port| is_active(simulation, *port)).unwrap_or(port)),
+        _ => ports.find(|port| simulation.net().port(*port).number == plane),
+    }
+}
+
 /// The port that a request comes in by, and the number of hops to it; `None` if it gets lost.
 fn destination(
     hop_counts: &mut Option<(u64, [HopCounts; 2])>,
@@ -130,7 +168,9 @@ fn destination(
     from: PortId,
     request: &OutgoingMad,
 ) -> Option<(PortId, u8)> {
+    let net = simulation.net();
     if request.mad.is_directed() {
+        let from = smp_port(simulation, from, request.plane)?;
         let route = request.mad.route_ports();
         return Some((follow_route(simulation, from, route)?, route.len() as u8));
     }
@@ -141,7 +181,13 @@ fn destination(
     });
     let port = simulation.port_of_lid(from, request.lid)?;
     let hop_counts = if request.class.is_smp() { trained } else { active };
-    Some((port, hop_counts.to(port)?))
+    let hops = hop_counts.to(port)?;
+    if request.class.is_smp() && hops > 0 && is_multi_plane(net, from) {
+        let from = smp_port(simulation, from, 0)?;
+        simulation.port(from).trained?;
+        simulation.port(from).cable.filter(|first| net.sm_port(*first) == port)?;
+    }
+    Some((port, hops))
 }
 
 impl MadTransport for SimTransport {
@@ -162,23 +208,29 @@ impl MadTransport for SimTransport {
     }
 
     fn local_port(&self) -> LocalPort {
-        let guid = lock(&self.simulation).net().port(self.port).guid;
-        LocalPort { guid: Some(guid), ..LocalPort::UNKNOWN }
+        let simulation = lock(&self.simulation);
+        let guid = simulation.net().port(self.port).guid;
+        let lid = Some(simulation.port(self.port).lid).filter(|lid| lid.is_unicast());
+        let planes = active_planes(&simulation, self.port);
+        LocalPort { guid: Some(guid), lid, planes, ..LocalPort::UNKNOWN }
     }
 
     fn refresh(&mut self) {}
 
     fn send(&mut self, request: &OutgoingMad) -> Result<(), SendError> {
-        self.sent += 1;
         let now = self.now();
+        if request.plane > 0 && !self.local_port().planes.iter().any(|it| it == request.plane) {
+            return Err(SendError::Refused(io::Error::other("the plane is not Active")));
+        }
+        self.sent += 1;
         // The kernel reports the timeout of a request, and drops a later response.
         let in_time = self.respond(request).filter(|(_, delay)| *delay <= request.timeout);
         let (delay, arrival) = if let Some((mad, delay)) = in_time {
             let from = if request.mad.is_directed() { Lid::PERMISSIVE } else { request.lid };
             (delay, Received::Mad { from, mad })
         } else {
-            let transaction = request.mad.transaction_id();
-            (request.timeout, Received::Expired { transaction_id: transaction })
+            let (class, transaction_id) = (request.mad.class(), request.mad.transaction_id());
+            (request.timeout, Received::Expired { class, transaction_id })
         };
         self.arrivals.insert((now + delay, self.sent), arrival);
         Ok(())

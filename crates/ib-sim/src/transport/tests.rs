@@ -3,7 +3,7 @@
 use super::*;
 use crate::scenario::{FabricChange, MadDelivery, Overrides, Scenario};
 use ib_mad::counter::Attribute;
-use ib_mad::{Class, Query, pma, smp};
+use ib_mad::{Class, DirectedRoute, Query, pma, smp};
 
 const TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -33,6 +33,7 @@ fn send_get(transport: &mut SimTransport, query: Query, lid: Lid, transaction: u
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
     let request = OutgoingMad {
         class,
+        plane: 0,
         lid,
         route: None,
         qp,
@@ -48,20 +49,19 @@ fn send_get(transport: &mut SimTransport, query: Query, lid: Lid, transaction: u
 /// All that arrives: the time, the request, and whether it is a response.
 fn incoming(transport: &mut SimTransport) -> Vec<(Moment, u32, bool)> {
     let mut all = Vec::new();
-    while let Some(received) =
-        transport.receive(Moment::default() + Duration::from_secs(60)).unwrap()
-    {
+    let until = transport.now() + Duration::from_secs(60);
+    while let Some(received) = transport.receive(until).unwrap() {
         all.push(match received {
             Received::Mad { mad, .. } => (transport.now(), mad.transaction_id(), true),
-            Received::Expired { transaction_id } => (transport.now(), transaction_id, false),
+            Received::Expired { transaction_id, .. } => (transport.now(), transaction_id, false),
             Received::Malformed { .. } => panic!("nothing is malformed here"),
         });
     }
     all
 }
 
-fn apply(transport: &SimTransport, action: FabricChange) {
-    lock(&transport.simulation).apply(transport.now(), action);
+fn apply(transport: &SimTransport, change: FabricChange) {
+    lock(&transport.simulation).apply(transport.now(), change);
 }
 
 #[test]
@@ -180,4 +180,88 @@ fn real_clock_waits() {
     let limit = transport.now() + Duration::from_secs(60);
     assert!(transport.receive(limit).unwrap().is_some());
     assert!(began.elapsed() >= Duration::from_millis(2));
+}
+
+/// Two leaves with four hosts each, and two spines, of four planes. We are at host-0.
+fn multi_plane() -> SimTransport {
+    let scenario = Scenario::parse("test", "{fabric: {xdr: {}}, traffic: {pattern: none}}");
+    let scenario = scenario.unwrap().resolve(&Overrides::default()).unwrap();
+    let local_port = scenario.local_ports[0];
+    let clock = SimClock::Virtual { began: SystemTime::UNIX_EPOCH };
+    SimTransport::new(share(Simulation::new(scenario)), local_port, clock)
+}
+
+/// The node that responds to NodeInfo by a route of a plane.
+fn node_at(transport: &mut SimTransport, plane: u8, hops: &[u8]) -> Option<String> {
+    let route = DirectedRoute::of_plane(plane);
+    let route = hops.iter().fold(route, |route, port| route.then(*port).unwrap());
+    let mad = smp::node_info().request(Some(&route), 7);
+    let (class, lid, timeout) = (Class::SubnetDirected, Lid::PERMISSIVE, TIMEOUT);
+    let (qp, qkey, sl) = (0, 0, 0);
+    let request =
+        OutgoingMad { class, plane, lid, route: None, qp, qkey, sl, p_key: None, timeout, mad };
+    transport.send(&request).ok()?;
+    let until = transport.now() + Duration::from_secs(1);
+    let Some(Received::Mad { mad, .. }) = transport.receive(until).unwrap() else { return None };
+    let guid = smp::NodeInfo::decode(&mad).node_guid;
+    let simulation = lock(&transport.simulation);
+    let node = simulation.net().nodes.iter().find(|node| node.guid == guid);
+    node.map(|node| node.id.clone())
+}
+
+fn planes(transport: &SimTransport) -> Vec<u8> {
+    transport.local_port().planes.iter().collect()
+}
+
+/// The first plane's port of host-0 loses its link.
+fn lose_first_plane(transport: &SimTransport) {
+    let port = transport.port;
+    apply(transport, FabricChange::SetSignal { port, up: false });
+}
+
+#[test]
+fn directed_route_leaves_by_the_port_of_its_plane() {
+    let mut transport = multi_plane();
+    assert_eq!(planes(&transport), [1, 2, 3, 4]);
+    for (plane, hops, node) in [
+        (1, &[][..], Some("host-0")),
+        (4, &[], Some("host-0")),
+        (1, &[1], Some("leaf-0-a1")),
+        (0, &[1], Some("leaf-0-a1")),
+        (3, &[3], Some("leaf-0-a3")),
+        // By the ring to the next plane.
+        (3, &[3, 145], Some("leaf-0-a4")),
+        // The port of another plane, and a plane that the HCA does not have.
+        (2, &[1], None),
+        (5, &[], None),
+    ] {
+        assert_eq!(node_at(&mut transport, plane, hops).as_deref(), node, "{plane} {hops:?}");
+    }
+    // A plane that is not Active sends nothing, and any plane is another one.
+    lose_first_plane(&transport);
+    assert_eq!(planes(&transport), [2, 3, 4]);
+    assert_eq!(node_at(&mut transport, 1, &[]), None);
+    assert_eq!(node_at(&mut transport, 0, &[2]).as_deref(), Some("leaf-0-a2"));
+}
+
+#[test]
+fn only_gmps_cross_a_multi_plane_fabric_by_lid() {
+    let mut transport = multi_plane();
+    let nodes = ["host-0", "leaf-0-a1", "leaf-0-a2", "spine-1-a3", "host-7"];
+    let lids = nodes.map(|node| lid_of(&transport, node));
+    let answered = |transport: &mut SimTransport, query: Query| -> Vec<u32> {
+        for (number, lid) in (0..).zip(lids) {
+            send_get(transport, query, lid, number);
+        }
+        let arrived = incoming(transport).into_iter().filter(|(.., answered)| *answered);
+        let mut numbers: Vec<u32> = arrived.map(|(_, number, _)| number).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    // LID-routed SMPs reach our own port and the first switch, of the first plane that is Active.
+    assert_eq!(answered(&mut transport, smp::node_info()), [0, 1]);
+    assert_eq!(answered(&mut transport, pma::class_port_info()), [0, 1, 2, 3, 4]);
+    lose_first_plane(&transport);
+    assert_eq!(answered(&mut transport, smp::node_info()), [0, 2]);
+    assert_eq!(answered(&mut transport, pma::class_port_info()), [0, 1, 2, 3, 4]);
 }

@@ -12,7 +12,7 @@ use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
 use ib_umad::plan::{self, QueryPlan, RunError};
 use ib_umad::stats::MadOutcome;
-use ib_umad::umad::{Umad, UmadPort};
+use ib_umad::umad::{PortChoice, Umad, UmadPort};
 use ib_umad::{Address, GlobalRoute, MadTransport, QueuePair, Request, RequestError};
 use process_clock::Clock;
 
@@ -47,8 +47,7 @@ pub fn run(args: &Args, what: &str) {
         "subnet" => {
             let opened = Umad::open_first(
                 args.sysfs,
-                Some(args.hca),
-                None,
+                PortChoice { hca: Some(args.hca), ..PortChoice::default() },
                 None,
                 Clock::start(),
                 &|_| None,

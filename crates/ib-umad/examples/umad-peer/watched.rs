@@ -72,7 +72,7 @@ impl MadTransport for Watched {
                 self.upper.insert(mad.be(8, 4) as u32);
                 self.open.remove(&mad.transaction_id());
             }
-            Some(Received::Expired { transaction_id: transaction }) => {
+            Some(Received::Expired { transaction_id: transaction, .. }) => {
                 let known = self.open.remove(transaction);
                 self.expired += usize::from(known);
                 self.expired_unknown += usize::from(!known);

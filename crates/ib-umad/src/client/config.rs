@@ -1,5 +1,6 @@
 //! Limits of requests.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Limits of requests in flight, time-out and retries. Command-line options set all of them.
@@ -16,6 +17,10 @@ pub struct SendConfig {
     pub timeout: Duration,
     /// Number of retries after a time-out.
     pub retries: u8,
+    /// The most MADs that are sent in a second, with retries, by all clients of the port; `None` for no limit.
+    pub max_mads_per_second: Option<NonZeroU32>,
+    /// Service level of GMPs, 0 to 15. SMPs have none.
+    pub sl: u8,
 }
 
 impl Default for SendConfig {
@@ -30,6 +35,17 @@ impl Default for SendConfig {
             gmp_lid_window: 4,
             timeout: Duration::from_millis(500),
             retries: 2,
+            max_mads_per_second: None,
+            sl: 0,
         }
+    }
+}
+
+impl SendConfig {
+    /// How long it takes at least to send so many MADs; zero without a limit of MADs per second.
+    pub fn least_time(&self, mads: usize) -> Duration {
+        self.max_mads_per_second.map_or(Duration::ZERO, |limit| {
+            Duration::from_secs(1).mul_f64(mads as f64 / f64::from(limit.get()))
+        })
     }
 }

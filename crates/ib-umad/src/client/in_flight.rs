@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use ib_mad::Moment;
+use ib_mad::{Lid, Moment};
 
-use crate::request::{Address, QueuePair, Request};
+use crate::request::{QueuePair, Request};
 
-/// The low 12 bits of a transaction id are the slot, the others distinguish its uses.
+/// The low 12 bits of a transaction id are the slot, the others distinguish its uses, except for the highest one: it
+/// distinguishes the two clients of a port.
 const SLOT_BITS: u32 = 12;
 
 /// Maximum number of requests in flight on both queue pairs.
@@ -17,11 +18,38 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
 
-/// A destination with its own window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Which of the two clients of a port: both send through one descriptor, from which either may read what the other one
+/// no longer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    First,
+    Second,
+}
+
+impl Side {
+    pub fn other(self) -> Self {
+        match self {
+            Side::First => Side::Second,
+            Side::Second => Side::First,
+        }
+    }
+
+    /// A transaction id of this side.
+    fn id(self, generation: u32, slot: u32) -> u32 {
+        let id = generation << SLOT_BITS | slot;
+        match self {
+            Side::First => id & !(1 << 31),
+            Side::Second => id | 1 << 31,
+        }
+    }
+}
+
+/// A destination with its own window, by its index in [`Destinations`](super::destinations::Destinations), and its
+/// queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub queue_pair: QueuePair,
-    pub to: Address,
+    pub index: u32,
 }
 
 #[derive(Debug)]
@@ -36,6 +64,9 @@ pub(super) struct Pending {
 pub(super) struct InFlight {
     pub pending: Pending,
     pub key: Key,
+    /// The LID that was asked, which is that of the redirect, if there is one; `None` where the response may come from
+    /// any.
+    pub asked: Option<Lid>,
     pub sent: Moment,
     /// Whether it no longer counts in the window of its queue pair.
     pub slow: bool,
@@ -48,25 +79,26 @@ pub(super) struct InFlight {
 pub(super) struct Due {
     /// Transaction ids of the requests past their deadline.
     pub expired: Vec<u32>,
-    /// The queue pair of each request that became slow.
-    pub slow: Vec<QueuePair>,
+    /// How many requests became slow, by queue pair.
+    pub slow: [u16; 2],
 }
 
 #[derive(Debug)]
 pub(super) struct Slots {
     requests: Vec<Option<InFlight>>,
     free: Vec<u32>,
-    /// Upper bits of the last transaction id.
+    /// Upper bits of the last transaction id, apart from the highest one.
     pub generation: u32,
+    pub side: Side,
     /// When [`Slots::check`] must be called next: no request expires or becomes slow before this.
     pub next_check: Moment,
 }
 
 impl Slots {
     /// No requests; the next one is of the next generation.
-    pub fn new(generation: u32) -> Self {
+    pub fn new(side: Side, generation: u32) -> Self {
         let next_check = Moment::NEVER;
-        Slots { requests: Vec::new(), free: Vec::new(), generation, next_check }
+        Slots { requests: Vec::new(), free: Vec::new(), generation, side, next_check }
     }
 
     /// Whether there is a transaction id for one more request.
@@ -75,16 +107,23 @@ impl Slots {
     }
 
     /// Inserts a request. Returns its transaction id, which no other request in flight has.
-    pub fn insert(&mut self, pending: Pending, key: Key, sent: Moment, deadline: Moment) -> u32 {
+    pub fn insert(
+        &mut self,
+        pending: Pending,
+        key: Key,
+        asked: Option<Lid>,
+        sent: Moment,
+        deadline: Moment,
+    ) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.requests.push(None);
             self.requests.len() as u32 - 1
         });
         self.generation = self.generation.wrapping_add(1);
-        let transaction_id = self.generation << SLOT_BITS | slot;
+        let transaction_id = self.side.id(self.generation, slot);
         self.next_check = self.next_check.min(deadline).min(sent + SLOW);
         self.requests[slot as usize] =
-            Some(InFlight { pending, key, sent, slow: false, transaction_id, deadline });
+            Some(InFlight { pending, key, asked, sent, slow: false, transaction_id, deadline });
         transaction_id
     }
 
@@ -112,7 +151,7 @@ impl Slots {
         for request in self.requests.iter_mut().flatten() {
             if !request.slow && request.sent + SLOW <= now {
                 request.slow = true;
-                due.slow.push(request.key.queue_pair);
+                due.slow[request.key.queue_pair as usize] += 1;
             }
             if request.deadline <= now {
                 due.expired.push(request.transaction_id);

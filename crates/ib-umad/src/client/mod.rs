@@ -6,25 +6,30 @@
 mod adaptive_window;
 mod config;
 mod destination;
+mod destinations;
 mod in_flight;
+mod pacer;
 mod queue;
 
 pub use config::SendConfig;
 pub use in_flight::MAX_IN_FLIGHT;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use ib_mad::class_port_info::Redirect;
-use ib_mad::{Class, Mad, Moment, status};
+use ib_mad::ids::MAX_LMC;
+use ib_mad::{Class, Lid, Mad, Moment, status};
 
 use crate::heartbeat::Heartbeat;
 use crate::request::{Address, QueuePair, Request, RequestError};
 use crate::stats::{MadOutcome, MadStats};
 use crate::transport::{OutgoingMad, Received, SendError, TransportError};
 use destination::Destination;
-use in_flight::{InFlight, Key, Pending, Slots};
+use destinations::Destinations;
+use in_flight::{InFlight, Key, Pending, Side, Slots};
+use pacer::Pacer;
 use queue::QueueState;
 
 /// The kernel's time-out is this much shorter than ours: it has dropped a request before the retry is sent.
@@ -36,22 +41,34 @@ const MAX_FULL: Duration = Duration::from_secs(2);
 
 const MAX_REDIRECTS: u8 = 2;
 
+/// Spare queues, and their size: of 40 kB in total.
+const MAX_SPARE: usize = 64;
+const MAX_SPARE_CAPACITY: usize = 4;
+
 /// The client; see the [module](self).
 #[derive(Debug)]
 pub struct MadClient {
     config: SendConfig,
     /// The heartbeat of the loops that use this client.
     pub heartbeat: Heartbeat,
+    /// After this time with requests in flight in a run a destination that responds is given up for the run: a slow
+    /// agent must not delay what is read of the others.
+    pub time_limit: Option<Duration>,
     stats: MadStats,
     slots: Slots,
-    destinations: HashMap<Key, Destination>,
+    destinations: Destinations,
     /// By queue pair.
     queues: [QueueState; 2],
     /// Busy destinations, by the end of their back-off.
     backing_off: BinaryHeap<Reverse<(Moment, Key)>>,
     queued: usize,
+    /// Queues that got empty, for the next destinations: none keeps one, and few have requests at a time.
+    spare: Vec<VecDeque<Pending>>,
+    pacer: Pacer,
     /// The run ends: what times out is not sent again.
     is_stopping: bool,
+    /// The largest LMC of the fabric's ports.
+    lmc: u8,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
     /// Since when the transport is full, and when it is retried.
     full_since: Option<Moment>,
@@ -64,16 +81,32 @@ impl MadClient {
         MadClient {
             config,
             heartbeat: Heartbeat::default(),
+            time_limit: None,
             stats: MadStats::default(),
-            slots: Slots::new(0),
-            destinations: HashMap::new(),
+            slots: Slots::new(Side::First, 0),
+            destinations: Destinations::new([config.smp_lid_window, config.gmp_lid_window]),
             queues: [config.smp_window, config.gmp_window].map(QueueState::new),
             backing_off: BinaryHeap::new(),
             queued: 0,
+            spare: Vec::new(),
+            pacer: Pacer::new(config.max_mads_per_second),
             is_stopping: false,
+            lmc: MAX_LMC,
             finished: VecDeque::new(),
             full_since: None,
             full_until: Moment::default(),
+        }
+    }
+
+    /// Creates another client for the same port, with the same heartbeat and limit of MADs per second. A late response or
+    /// time-out of one client's request never ends a request of the other: their transaction ids differ.
+    #[must_use]
+    pub fn beside(&self, config: SendConfig) -> Self {
+        MadClient {
+            heartbeat: self.heartbeat.clone(),
+            slots: Slots::new(self.slots.side.other(), 0),
+            pacer: self.pacer.clone(),
+            ..MadClient::new(config)
         }
     }
 
@@ -84,17 +117,25 @@ impl MadClient {
 
     /// Begins a new run: unresponsive destinations are probed again.
     pub fn begin_run(&mut self) {
-        // A route may lead to another node in another run; a LID rarely does.
-        self.destinations.retain(|key, _| !matches!(key.to, Address::Directed(_)));
-        self.destinations.shrink_to(2 * self.destinations.len());
         self.backing_off.clear();
         self.is_stopping = false;
-        self.destinations.values_mut().for_each(Destination::begin_run);
+        self.destinations.iter_mut().for_each(Destination::begin_run);
+        if self.is_idle() {
+            // No key is kept but those of destinations whose requests were all ended at once.
+            self.queues.iter_mut().for_each(|queue| queue.ready.clear());
+            self.destinations.forget_routes();
+        }
+    }
+
+    /// Sets the largest LMC of the fabric's ports: with it, a response may come from any LID of the port that was
+    /// asked. Until then it may be 7.
+    pub fn set_lmc(&mut self, lmc: u8) {
+        self.lmc = lmc;
     }
 
     /// Forgets redirects: LIDs may belong to other nodes now.
     pub fn clear_redirects(&mut self) {
-        self.destinations.values_mut().for_each(|destination| destination.redirect = None);
+        self.destinations.iter_mut().for_each(|destination| destination.redirect = None);
     }
 
     /// Whether another request for this queue pair would be sent at once, if its LID has room.
@@ -114,7 +155,7 @@ impl MadClient {
     /// Submits a request. [`MadClient::poll_finished`] returns its outcome with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
-        let key = Key { queue_pair: request.queue_pair(), to: request.to };
+        let key = self.destinations.key(request.queue_pair(), request.to);
         match self.destination(key).given_up {
             Some(error) => self.finished.push_back((tag, Err(error))),
             None => self.enqueue(key, pending),
@@ -122,12 +163,12 @@ impl MadClient {
     }
 
     fn enqueue(&mut self, key: Key, pending: Pending) {
-        let queue = &mut self.destination(key).queue;
-        if queue.is_empty() {
+        let destination = self.destinations.get_mut(key);
+        if destination.queue.is_empty() {
             // Of hundreds of bytes each: by default a queue allocates four, of each of 10,000 LIDs.
-            queue.reserve_exact(1);
+            destination.queue = self.spare.pop().unwrap_or_else(|| VecDeque::with_capacity(1));
         }
-        queue.push_back(pending);
+        destination.queue.push_back(pending);
         self.queued += 1;
         self.mark_ready(key);
     }
@@ -140,7 +181,7 @@ impl MadClient {
 
     /// The next MAD to send, if the windows have room.
     pub fn poll_transmit(&mut self, now: Moment) -> Option<OutgoingMad> {
-        if now < self.full_until {
+        if now < self.next_send() {
             return None;
         }
         while let Some(&Reverse((until, key))) = self.backing_off.peek()
@@ -155,7 +196,7 @@ impl MadClient {
     fn transmit_on(&mut self, qp: QueuePair, now: Moment) -> Option<OutgoingMad> {
         while self.is_open(qp) {
             let key = self.queues[qp as usize].ready.pop_front()?;
-            let destination = self.destinations.get_mut(&key)?;
+            let destination = self.destinations.get_mut(key);
             destination.is_ready = false;
             if destination.not_before > now {
                 self.backing_off.push(Reverse((destination.not_before, key)));
@@ -166,18 +207,30 @@ impl MadClient {
             }
             let mut pending = destination.queue.pop_front()?;
             if destination.queue.is_empty() {
-                destination.queue = VecDeque::new();
+                let empty = std::mem::take(&mut destination.queue);
+                if self.spare.len() < MAX_SPARE && empty.capacity() <= MAX_SPARE_CAPACITY {
+                    self.spare.push(empty);
+                }
             }
             pending.tries += 1;
-            destination.in_flight += 1;
-            let redirect = destination.redirect;
+            destination.on_sent(now);
+            // Not for a Set: it is for the port that was read, not for any LID and queue pair.
+            let redirect = destination.redirect.filter(|_| pending.request.query.clear.is_none());
             self.queues[qp as usize].in_flight += 1;
             self.queued -= 1;
             // To the end of the queue: round robin over destinations.
             self.mark_ready(key);
             let (request, timeout) = (pending.request, self.config.timeout);
-            let transaction_id = self.slots.insert(pending, key, now, now + (timeout + GRACE));
-            return Some(OutgoingMad::new(&request, redirect, transaction_id, timeout));
+            let asked = match request.to {
+                Address::Lid(lid) => Some(redirect.map_or(lid, |redirect| redirect.lid)),
+                // A directed route has no LIDs, and from another subnet the last router's comes.
+                Address::Directed(_) | Address::Global(_) => None,
+            };
+            let transaction_id =
+                self.slots.insert(pending, key, asked, now, now + (timeout + GRACE));
+            let sl = self.config.sl;
+            self.pacer.on_sent(now);
+            return Some(OutgoingMad::new(&request, redirect, transaction_id, timeout, sl));
         }
         None
     }
@@ -185,11 +238,14 @@ impl MadClient {
     /// Handles what the transport received.
     pub fn handle_response(&mut self, received: Received, now: Moment) {
         match received {
-            Received::Mad { from: _, mad } => self.handle_mad(mad, now),
-            Received::Expired { transaction_id } => {
+            Received::Mad { from, mad } => self.handle_mad(from, mad, now),
+            Received::Expired { class, transaction_id } => {
                 // An unknown id is already counted: our own deadline was first. Kernel timers are coarse: at 250 Hz
                 // up to 32 ms late after half a second, and 256 ms after more than two (kernel/time/timer.c).
-                if let Some(request) = self.remove(transaction_id) {
+                let is_it = |it: &InFlight| it.pending.request.class() as u8 == class;
+                if self.slots.get(transaction_id).is_some_and(is_it)
+                    && let Some(request) = self.remove(transaction_id, now)
+                {
                     self.on_timeout(request, now);
                 }
             }
@@ -200,14 +256,18 @@ impl MadClient {
         }
     }
 
-    fn handle_mad(&mut self, mad: Mad, now: Moment) {
+    /// Only the port that was asked can answer: neither the kernel nor the hardware compares the sender of a response,
+    /// and each host of the fabric could forge one, whose transaction ids can be guessed.
+    fn handle_mad(&mut self, from: Lid, mad: Mad, now: Moment) {
         let transaction_id = mad.transaction_id();
+        let lmc = self.lmc;
         let is_known = self.slots.get(transaction_id).is_some_and(|request| {
             let Request { to, query } = &request.pending.request;
             query.matches_response(&mad, matches!(to, Address::Directed(_)))
+                && request.asked.is_none_or(|asked| from.is_of_same_port(asked, lmc))
         });
-        let Some(mut request) = is_known.then(|| self.remove(transaction_id)).flatten() else {
-            tracing::debug!(?mad, "unexpected response received");
+        let Some(mut request) = is_known.then(|| self.remove(transaction_id, now)).flatten() else {
+            tracing::debug!(%from, ?mad, "unexpected response received");
             let class = Class::from_discriminant(mad.class());
             return self.stats.record(class, MadOutcome::Stray);
         };
@@ -222,7 +282,9 @@ impl MadClient {
             request.pending.tries -= 1;
             return self.retry(request, RequestError::Busy);
         }
-        self.destination(request.key).on_response();
+        let time_limit = self.time_limit;
+        self.destination(request.key).on_response(now, time_limit);
+        self.end_given_up(request.key);
         if status & status::REDIRECT != 0 {
             self.stats.record(class, MadOutcome::Redirected);
             return self.follow_redirect(request, &mad);
@@ -240,10 +302,13 @@ impl MadClient {
     }
 
     fn follow_redirect(&mut self, mut request: InFlight, mad: &Mad) {
-        let is_gmp_by_lid =
-            matches!(request.key, Key { queue_pair: QueuePair::Qp1, to: Address::Lid(_) });
-        match Redirect::decode(mad) {
-            Some(redirect) if is_gmp_by_lid && request.pending.redirects < MAX_REDIRECTS => {
+        let is_gmp_by_lid = request.key.queue_pair == QueuePair::Qp1
+            && matches!(request.pending.request.to, Address::Lid(_));
+        let may_follow = is_gmp_by_lid
+            && request.pending.redirects < MAX_REDIRECTS
+            && request.pending.request.query.clear.is_none();
+        match Redirect::decode(mad).filter(|_| may_follow) {
+            Some(redirect) if self.destination(request.key).can_reach(&redirect) => {
                 self.destination(request.key).redirect = Some(redirect);
                 request.pending.redirects += 1;
                 self.put_back(request);
@@ -255,7 +320,7 @@ impl MadClient {
     /// A request had no response in time.
     fn on_timeout(&mut self, request: InFlight, now: Moment) {
         self.stats.record(request.pending.request.class(), MadOutcome::TimedOut);
-        if request.pending.request.query.is_optional {
+        if request.pending.request.query.is_sent_once() {
             return self.finish(&request, Err(RequestError::TimedOut));
         }
         let retries = self.retries();
@@ -273,18 +338,24 @@ impl MadClient {
     fn retry(&mut self, request: InFlight, error: RequestError) {
         let (key, retries) = (request.key, self.retries());
         let destination = self.destination(key);
-        if let Some(why) = destination.given_up {
-            // All requests queued for it end, too.
-            let waiting = std::mem::take(&mut destination.queue);
-            self.queued -= waiting.len();
+        if destination.given_up.is_some() {
             self.finished.push_back((request.pending.tag, Err(error)));
-            self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
+            self.end_given_up(key);
         } else if request.pending.tries >= destination.tries(retries) {
             self.finish(&request, Err(error));
         } else {
             // Behind other queued requests, to which the node may respond.
             self.enqueue(key, request.pending);
         }
+    }
+
+    /// Ends all requests queued for a destination that is given up.
+    fn end_given_up(&mut self, key: Key) {
+        let destination = self.destination(key);
+        let Some(why) = destination.given_up else { return };
+        let waiting = std::mem::take(&mut destination.queue);
+        self.queued -= waiting.len();
+        self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
     }
 
     /// Puts a request back to the front of its queue; the try does not count.
@@ -296,12 +367,12 @@ impl MadClient {
     }
 
     /// Removes a request from its slot and its windows.
-    fn remove(&mut self, transaction_id: u32) -> Option<InFlight> {
+    fn remove(&mut self, transaction_id: u32, now: Moment) -> Option<InFlight> {
         let request = self.slots.remove(transaction_id)?;
         let queue = self.queue_of(request.key);
         queue.in_flight -= 1;
         queue.slow -= u16::from(request.slow);
-        self.destination(request.key).in_flight -= 1;
+        self.destination(request.key).on_end(now);
         Some(request)
     }
 
@@ -318,18 +389,18 @@ impl MadClient {
             Err(SendError::Full) => {
                 let since = *self.full_since.get_or_insert(now);
                 if now.since(since) <= MAX_FULL {
-                    if let Some(request) = self.remove(transaction_id) {
+                    if let Some(request) = self.remove(transaction_id, now) {
                         self.put_back(request);
                     }
                     self.full_until = now + FULL_RETRY;
                     return Ok(false);
                 }
                 // Full for long: the others fail like this one.
-                self.end_unsent(transaction_id);
+                self.end_unsent(transaction_id, now);
             }
             Err(SendError::Refused(error)) => {
                 tracing::debug!(lid = %outgoing.lid, class = outgoing.class.label(), %error, "MAD refused");
-                self.end_unsent(transaction_id);
+                self.end_unsent(transaction_id, now);
             }
             Err(SendError::Transport(error)) => {
                 self.reset();
@@ -339,8 +410,8 @@ impl MadClient {
         Ok(true)
     }
 
-    fn end_unsent(&mut self, transaction_id: u32) {
-        if let Some(request) = self.remove(transaction_id) {
+    fn end_unsent(&mut self, transaction_id: u32, now: Moment) {
+        if let Some(request) = self.remove(transaction_id, now) {
             self.stats.record(request.pending.request.class(), MadOutcome::Unsent);
             self.finish(&request, Err(RequestError::Unsent));
         }
@@ -349,25 +420,30 @@ impl MadClient {
     /// Ends requests past their deadline, and makes room for others while responses are slow.
     pub fn handle_timeout(&mut self, now: Moment) {
         let due = self.slots.check(now);
-        for queue_pair in due.slow {
-            self.queues[queue_pair as usize].slow += 1;
+        for (queue, slow) in self.queues.iter_mut().zip(due.slow) {
+            queue.slow += slow;
         }
         for transaction_id in due.expired {
-            if let Some(request) = self.remove(transaction_id) {
+            if let Some(request) = self.remove(transaction_id, now) {
                 self.on_timeout(request, now);
             }
         }
     }
 
+    /// When the transport and the limit of MADs per second have room.
+    fn next_send(&self) -> Moment {
+        self.full_until.max(self.pacer.next())
+    }
+
     /// When [`MadClient::handle_timeout`] or [`MadClient::poll_transmit`] must be called next.
     pub fn poll_timeout(&self, now: Moment) -> Moment {
-        // A full transport sends nothing, even after a back-off.
-        let next_send = if self.full_until > now {
-            self.full_until
-        } else {
-            self.backing_off.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until)
-        };
-        self.slots.next_check.min(next_send)
+        let next_send = self.next_send();
+        let backed_off =
+            self.backing_off.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until);
+        // What is ready now waits for nothing else, or for a response.
+        let is_waiting = next_send > now && self.queues.iter().any(|queue| !queue.ready.is_empty());
+        let wake_up = if is_waiting { next_send } else { backed_off.max(next_send) };
+        self.slots.next_check.min(wake_up)
     }
 
     /// The next outcome of a request, with its tag.
@@ -377,7 +453,13 @@ impl MadClient {
 
     /// Drops queued requests without an outcome: the run ends.
     pub fn cancel_queued(&mut self) {
-        self.destinations.values_mut().for_each(|destination| destination.queue.clear());
+        for destination in self.destinations.iter_mut() {
+            destination.queue.clear();
+            destination.is_ready = false;
+        }
+        // A key that stays would keep the next run from its first request.
+        self.queues.iter_mut().for_each(|queue| queue.ready.clear());
+        self.backing_off.clear();
         self.queued = 0;
         self.is_stopping = true;
     }
@@ -386,9 +468,12 @@ impl MadClient {
     pub fn reset(&mut self) {
         *self = MadClient {
             heartbeat: self.heartbeat.clone(),
+            time_limit: self.time_limit,
             stats: std::mem::take(&mut self.stats),
             // Late responses to requests before this match none after it.
-            slots: Slots::new(self.slots.generation),
+            slots: Slots::new(self.slots.side, self.slots.generation),
+            lmc: self.lmc,
+            pacer: self.pacer.clone(),
             ..MadClient::new(self.config)
         };
     }
@@ -398,10 +483,7 @@ impl MadClient {
     }
 
     fn destination(&mut self, key: Key) -> &mut Destination {
-        let windows = [self.config.smp_lid_window, self.config.gmp_lid_window];
-        self.destinations
-            .entry(key)
-            .or_insert_with(|| Destination::new(windows[key.queue_pair as usize]))
+        self.destinations.get_mut(key)
     }
 
     /// Puts a destination in the ready queue, if it has a queued request and room in its window.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::{QueryPlan, RunError, run};
 use crate::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
+use crate::transport::QP1_QKEY;
 use crate::{GlobalRoute, LocalPort, MadTransport};
+use ib_mad::clear::CounterSelect;
 use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::p_key::PKey;
-use ib_mad::{DirectedRoute, Lid, pma, smp};
+use ib_mad::{Counter, DirectedRoute, Lid, method, pma, smp};
 
 const NODES: usize = 40;
 
@@ -109,6 +112,55 @@ fn windows_limit_total_and_per_lid() {
 }
 
 #[test]
+fn mads_per_second_are_limited_for_both_clients_with_retries() {
+    for is_lossy in [false, true] {
+        let mut transport = star();
+        let mut number = 0;
+        transport.reply = Box::new(move |_| {
+            number += 1;
+            let is_lost = is_lossy && number % 3 == 0;
+            if is_lost { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+        });
+        let max_mads_per_second = NonZeroU32::new(1_000);
+        let config = SendConfig { max_mads_per_second, ..SendConfig::default() };
+        let mut first = MadClient::new(config);
+        let mut second = first.beside(config);
+        let mut round = 0;
+        while transport.sent.len() < 2_000 {
+            let client = if round % 2 == 0 { &mut first } else { &mut second };
+            round += 1;
+            let requests = (0..100).map(|nth| counters(nth % 40 + 1, 1)).collect();
+            let plan = run_with(&mut transport, client, requests);
+            assert!(is_lossy || plan.outcomes().iter().all(Result::is_ok));
+        }
+        let (sent, took) = (transport.sent.len(), transport.now().since(Moment(0)));
+        let allowed = took.as_secs_f64() * 1_000.0 + 20.0 + 1.0;
+        assert!(sent as f64 <= allowed, "{sent} {took:?}");
+        // Without losses it is the limit that determines the time.
+        assert!(is_lossy || sent as f64 >= allowed - 50.0, "{sent} {took:?}");
+    }
+}
+
+#[test]
+fn limited_client_sleeps_until_it_may_send() {
+    let config = SendConfig { max_mads_per_second: NonZeroU32::new(10), ..SendConfig::default() };
+    let mut client = MadClient::new(config);
+    (0..3).for_each(|tag| client.submit(counters(2, tag as u8), tag));
+    assert!(client.poll_transmit(Moment(0)).is_some());
+    assert!(client.poll_transmit(Moment(0)).is_none());
+    let until = client.poll_timeout(Moment(0));
+    // Before it is checked whether the first one is slow.
+    assert_eq!(until, Moment(0) + Duration::from_millis(50));
+    client.handle_timeout(until);
+    let until = client.poll_timeout(until);
+    assert_eq!(until, Moment(0) + Duration::from_millis(80));
+    assert!(client.poll_transmit(until).is_some());
+    // Busy destinations do not end the wait.
+    let full = client.poll_timeout(until);
+    assert!(full > until);
+}
+
+#[test]
 fn lost_requests_are_retried() {
     let mut transport = star();
     let mut tries: HashMap<Lid, u32> = HashMap::new();
@@ -190,6 +242,48 @@ fn slow_requests_add_at_most_one_window() {
     let (plan, _) = run_new(&mut transport, requests.collect());
     assert!(plan.outcomes().iter().all(Result::is_err));
     assert_eq!(transport.max_in_flight, [16, 256], "8 + 8 SMPs, 128 + 128 GMPs");
+}
+
+#[test]
+fn slow_destination_is_given_up_after_its_time() {
+    let mut transport = star();
+    let slow = Duration::from_millis(450);
+    transport.reply = Box::new(move |outgoing| {
+        Reply::Answered(if outgoing.lid == Lid(1) { slow } else { ROUND_TRIP })
+    });
+    let mut client = MadClient::new(SendConfig::default());
+    client.time_limit = Some(Duration::from_secs(5));
+    // A switch with 64 ports and counters of FEC.
+    let requests = || {
+        let port_info = |port| Request { to: Address::Lid(Lid(1)), query: smp::port_info(port) };
+        let gmps = (0..128).map(|port| counters(1, port));
+        let others = (2..40).map(|lid| counters(lid, 1));
+        gmps.chain((0..67).map(port_info)).chain(others).collect::<Vec<Request>>()
+    };
+    let run = |client: &mut MadClient, transport: &mut ScriptedTransport| {
+        transport.max_to_one_lid = 0;
+        let began = transport.now();
+        let plan = run_with(transport, client, requests());
+        (plan.outcomes(), plan.last_end().since(began), transport.max_to_one_lid)
+    };
+    let (outcomes, took, window) = run(&mut client, &mut transport);
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    let of = |range: std::ops::Range<usize>, outcome| {
+        outcomes[range].iter().filter(|it| **it == outcome).count()
+    };
+    assert_eq!((of(0..128, Ok(())), of(0..128, Err(RequestError::Slow))), (48, 80));
+    assert_eq!((of(128..195, Ok(())), of(128..195, Err(RequestError::Slow))), (24, 43));
+    assert!(outcomes[195..].iter().all(Result::is_ok), "others are not affected");
+    assert_eq!(window, 4);
+    // One request at a time, until it is not slow any more.
+    let (_, took, window) = run(&mut client, &mut transport);
+    assert!(took < Duration::from_secs(6) && window == 1, "{took:?} {window}");
+    transport.reply = Box::new(|_| Reply::Answered(ROUND_TRIP));
+    for expected in [1, 4] {
+        let (outcomes, _, window) = run(&mut client, &mut transport);
+        assert!(outcomes.iter().all(Result::is_ok));
+        assert_eq!(window, expected);
+    }
 }
 
 #[test]
@@ -382,6 +476,76 @@ fn redirect_uses_its_p_key_or_fails() {
 }
 
 #[test]
+fn redirect_names_its_own_service_level() {
+    let mut transport = star();
+    transport.reply = Box::new(|outgoing| match outgoing.lid {
+        Lid(2) => Reply::Redirected(Lid(3), 7),
+        _ => Reply::Answered(ROUND_TRIP),
+    });
+    let mut client = MadClient::new(SendConfig { sl: 5, ..SendConfig::default() });
+    run_with(&mut transport, &mut client, vec![counters(2, 1)]);
+    let levels: Vec<u8> = transport.sent.iter().map(|outgoing| outgoing.sl).collect();
+    assert_eq!(levels, [5, 0]);
+}
+
+#[test]
+fn redirect_with_another_q_key_is_not_followed() {
+    for (q_key, sent, outcome) in [
+        (0x1234, vec![2], Err(RequestError::Status(status::REDIRECT))),
+        (QP1_QKEY, vec![2, 3], Ok(())),
+        (0, vec![2, 3], Ok(())),
+    ] {
+        let mut transport = star();
+        transport.redirect_q_key = q_key;
+        transport.reply = Box::new(|outgoing| match outgoing.lid {
+            Lid(2) => Reply::Redirected(Lid(3), 7),
+            // The queue pair drops what has another Q_Key than its own.
+            _ if outgoing.qkey != QP1_QKEY => Reply::Lost,
+            _ => Reply::Answered(ROUND_TRIP),
+        });
+        let (plan, _) = run_new(&mut transport, vec![counters(2, 1)]);
+        assert_eq!(plan.outcomes(), [outcome], "{q_key:#x}");
+        let sent_to: Vec<u16> = transport.sent.iter().map(|outgoing| outgoing.lid.0).collect();
+        assert_eq!(sent_to, sent, "{q_key:#x}");
+    }
+}
+
+fn clear(lid: u16) -> Request {
+    let select = CounterSelect::new([Counter::SymbolErrors]);
+    Request { to: Address::Lid(Lid(lid)), query: pma::clear_counters(1, select) }
+}
+
+#[test]
+fn set_follows_no_redirect() {
+    let mut transport = star();
+    transport.reply = Box::new(|outgoing| match outgoing.lid {
+        Lid(2) => Reply::Redirected(Lid(3), 7),
+        _ => Reply::Answered(ROUND_TRIP),
+    });
+    let mut client = MadClient::new(SendConfig::default());
+    // Neither one that answers it, nor one that is known.
+    for read_before in [false, true] {
+        if read_before {
+            run_with(&mut transport, &mut client, vec![counters(2, 1)]);
+        }
+        let plan = run_with(&mut transport, &mut client, vec![clear(2)]);
+        assert_eq!(plan.outcomes(), [Err(RequestError::Status(status::REDIRECT))]);
+    }
+    let is_set = |outgoing: &&OutgoingMad| outgoing.mad.method() == method::SET;
+    let sets: Vec<u16> = transport.sent.iter().filter(is_set).map(|it| it.lid.0).collect();
+    assert_eq!(sets, [2, 2]);
+}
+
+#[test]
+fn set_is_sent_once() {
+    let mut transport = star();
+    transport.reply = Box::new(|_| Reply::Lost);
+    let (plan, _) = run_new(&mut transport, vec![clear(2)]);
+    assert_eq!(plan.outcomes(), [Err(RequestError::TimedOut)]);
+    assert_eq!(transport.sent.len(), 1);
+}
+
+#[test]
 fn each_gid_has_its_own_window_and_no_lid_redirect() {
     let global = |gid: u16| {
         let gid = Ipv6Addr::new(0xfec0, 0, 0, 1, 0, 0, 0, gid);
@@ -425,6 +589,70 @@ fn stray_and_malformed_responses_are_counted() {
 }
 
 #[test]
+fn response_of_another_lid_is_stray() {
+    let (asked, near, far) = (counters(0x20, 1), Lid(0x23), Lid(2));
+    for (lmc, from, strays) in [
+        (Some(0), far, 1),
+        (Some(0), near, 1),
+        (Some(2), near, 0),
+        (Some(1), near, 1),
+        (None, near, 0),
+        (None, Lid(0x80), 1),
+    ] {
+        let mut transport = star();
+        transport.reply = Box::new(move |_| Reply::Forged(from));
+        let mut client = MadClient::new(SendConfig::default());
+        if let Some(lmc) = lmc {
+            client.set_lmc(lmc);
+        }
+        let plan = run_with(&mut transport, &mut client, vec![asked]);
+        assert_eq!(plan.outcomes(), [Ok(())]);
+        let count = |outcome| client.stats().count(Class::Performance, outcome);
+        // The one that is right later is the other one's stray.
+        let arrived = if strays == 0 { Moment(0) } else { Moment(0) + ROUND_TRIP };
+        assert_eq!(plan.last_end(), arrived, "{lmc:?} {from}");
+        assert_eq!((count(MadOutcome::Stray), count(MadOutcome::TimedOut)), (strays, 0));
+    }
+    // By a directed route whatever LID the response has.
+    let mut transport = star();
+    transport.reply = Box::new(|_| Reply::Forged(Lid(7)));
+    let local = Request { to: Address::Directed(DirectedRoute::LOCAL), query: smp::node_info() };
+    let (plan, _) = run_new(&mut transport, vec![local]);
+    assert_eq!((plan.outcomes(), plan.last_end()), (vec![Ok(())], Moment(0)));
+}
+
+#[test]
+fn redirected_request_is_answered_by_the_redirect_only() {
+    let mut transport = star();
+    transport.reply = Box::new(|outgoing| match outgoing.lid {
+        Lid(2) => Reply::Redirected(Lid(3), 7),
+        _ => Reply::Forged(Lid(2)),
+    });
+    let mut client = MadClient::new(SendConfig::default());
+    client.set_lmc(0);
+    let plan = run_with(&mut transport, &mut client, vec![counters(2, 1)]);
+    assert_eq!(plan.outcomes(), [Ok(())]);
+    let count = |outcome| client.stats().count(Class::Performance, outcome);
+    assert_eq!((count(MadOutcome::Stray), count(MadOutcome::Answered)), (1, 1));
+}
+
+#[test]
+fn counters_of_another_port_are_stray() {
+    for (port, strays, outcome) in [
+        (9, 3, Err(RequestError::TimedOut)),
+        (1, 0, Ok(())),
+        // mlx5 names no port.
+        (0, 0, Ok(())),
+    ] {
+        let mut transport = star();
+        transport.garble = Box::new(move |data| data[1] = port);
+        let (plan, client) = run_new(&mut transport, vec![counters(2, 1)]);
+        assert_eq!(plan.outcomes(), [outcome], "{port}");
+        assert_eq!(client.stats().count(Class::Performance, MadOutcome::Stray), strays);
+    }
+}
+
+#[test]
 fn late_response_is_stray_not_second_outcome() {
     let mut transport = star();
     let mut first = true;
@@ -444,10 +672,55 @@ fn late_kernel_timeout_is_ignored() {
     let outgoing = client.poll_transmit(Moment(0)).unwrap();
     let late = Moment(0) + Duration::from_millis(700);
     client.handle_timeout(late);
-    client
-        .handle_response(Received::Expired { transaction_id: outgoing.mad.transaction_id() }, late);
+    let transaction_id = outgoing.mad.transaction_id();
+    client.handle_response(
+        Received::Expired { class: Class::Performance as u8, transaction_id },
+        late,
+    );
     let count = |outcome| client.stats().count(Class::Performance, outcome);
     assert_eq!((count(MadOutcome::TimedOut), count(MadOutcome::Stray)), (1, 0));
+}
+
+#[test]
+fn kernel_timeout_of_another_class_is_ignored() {
+    for (class, timed_out) in [(Class::Vendor, 0), (Class::SubnetLid, 0), (Class::Performance, 1)] {
+        let mut client = MadClient::new(SendConfig { retries: 0, ..SendConfig::default() });
+        client.submit(counters(2, 1), 0);
+        let transaction_id = client.poll_transmit(Moment(0)).unwrap().mad.transaction_id();
+        let expired = Received::Expired { class: class as u8, transaction_id };
+        client.handle_response(expired, Moment(1));
+        let count = client.stats().count(Class::Performance, MadOutcome::TimedOut);
+        assert_eq!((count, client.is_idle()), (timed_out, false), "{class:?}");
+    }
+}
+
+#[test]
+fn kernel_timeouts_of_the_other_client_are_ignored() {
+    let config = SendConfig { retries: 0, ..SendConfig::default() };
+    let mut first = MadClient::new(config);
+    let mut second = first.beside(config);
+    let mut foreign = 0;
+    for at in 0..100_000 {
+        let send = |client: &mut MadClient| {
+            client.begin_run();
+            client.submit(counters(2, 1), 0);
+            client.poll_transmit(Moment(at)).unwrap().mad.transaction_id()
+        };
+        let class = Class::Performance as u8;
+        let (ours, theirs) = (send(&mut first), send(&mut second));
+        for transaction_id in [theirs, ours] {
+            foreign += u64::from(first.poll_finished().is_some());
+            first.handle_response(Received::Expired { class, transaction_id }, Moment(at));
+        }
+        assert!(first.poll_finished().is_some());
+        second.handle_response(Received::Expired { class, transaction_id: theirs }, Moment(at));
+        assert!(second.poll_finished().is_some());
+    }
+    assert_eq!(foreign, 0);
+    // Also after the transport was lost.
+    second.reset();
+    second.submit(counters(2, 1), 0);
+    assert!(second.poll_transmit(Moment(0)).unwrap().mad.transaction_id() >> 31 == 1);
 }
 
 #[test]
@@ -520,6 +793,72 @@ fn requests_after_a_stopped_run_are_retried() {
         run_with(&mut transport, &mut client, vec![counters(2, 1)]);
         assert_eq!(transport.sent.len(), 3, "{reset}");
     }
+}
+
+/// A transport that counts how often the time is read.
+struct CountingTransport(ScriptedTransport, std::cell::Cell<usize>);
+
+impl MadTransport for CountingTransport {
+    fn now(&self) -> Moment {
+        self.1.set(self.1.get() + 1);
+        self.0.now()
+    }
+
+    fn anchor(&self) -> ib_mad::moment::Anchor {
+        self.0.anchor()
+    }
+
+    fn local_port(&self) -> LocalPort {
+        self.0.local_port()
+    }
+
+    fn refresh(&mut self) {
+        self.0.refresh();
+    }
+
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        self.0.send(outgoing)
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
+        self.0.receive(until)
+    }
+}
+
+#[test]
+fn each_mad_reads_the_time_twice_and_hashes_once() {
+    let requests: Vec<Request> =
+        (0..20).flat_map(|port| (2..30).map(move |lid| counters(lid, port))).collect();
+    let mads = requests.len();
+    let mut transport = CountingTransport(star(), std::cell::Cell::new(0));
+    let mut client = MadClient::new(SendConfig::default());
+    let mut plan = RequestList::new(requests);
+    let hashed = destinations::tests::HASHED.get();
+    run(&mut plan, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
+    assert!(plan.outcomes().iter().all(Result::is_ok));
+    // When it was sent, and when the response arrived; at the begin once more.
+    assert_eq!(transport.1.get(), 2 * mads + 1);
+    // The table of destinations grows in the first run, and hashes all of its names again.
+    let growth = 2 * 28 + 8;
+    let count = destinations::tests::HASHED.get() - hashed;
+    assert!((mads..=mads + growth).contains(&count), "{count} of {mads}");
+}
+
+#[test]
+fn queues_of_destinations_are_used_again() {
+    let (now, mut client) = (Moment(0), MadClient::new(SendConfig::default()));
+    let mut places = std::collections::HashSet::new();
+    for tag in 0..1_000_u64 {
+        let request = counters(2 + tag as u16, 1);
+        let key = client.destinations.key(QueuePair::Qp1, request.to);
+        client.submit(request, tag);
+        places.insert(client.destination(key).queue.front().map(std::ptr::from_ref));
+        let sent = client.poll_transmit(now).unwrap();
+        assert_eq!(client.destination(key).queue.capacity(), 0, "10,000 LIDs keep none");
+        client.handle_response(Received::Mad { from: sent.lid, mad: sent.mad.response() }, now);
+        assert!(client.poll_finished().is_some());
+    }
+    assert_eq!((places.len(), client.spare.len()), (1, 1));
 }
 
 /// A transport that fails at its first receive.

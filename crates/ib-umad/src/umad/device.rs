@@ -1,11 +1,12 @@
 //! The umad ports of this host, and selection of one.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, Lid, PortNumber};
 
 use super::error::{DeviceError, Unsuitable};
-use super::sys;
+use super::sys::attribute;
 
 /// A port with a umad device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +25,17 @@ pub struct UmadPort {
     pub physical_state: Option<String>,
 }
 
-fn attribute(path: &Path) -> Option<String> {
-    sys::read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
 /// The directory of a port in sysfs.
 pub(super) fn directory(sysfs: &Path, hca: &str, port: PortNumber) -> PathBuf {
     sysfs.join(format!("class/infiniband/{hca}/ports/{port}"))
+}
+
+/// The LID of a port; `None` while it has none.
+pub(super) fn port_lid(sysfs: &Path, port: &UmadPort) -> Option<Lid> {
+    // Hexadecimal, with 0x (lid_show in drivers/infiniband/core/sysfs.c).
+    let lid = attribute(&directory(sysfs, &port.hca, port.port).join("lid"))?;
+    let lid = u16::from_str_radix(lid.trim_start_matches("0x"), 16).ok()?;
+    Some(Lid(lid)).filter(|lid| lid.is_unicast())
 }
 
 /// GUID of a port: the lower half of its first GID (IBTA 1.4, 4.1.1).
@@ -38,6 +43,30 @@ pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
     let gid = attribute(&directory(sysfs, &port.hca, port.port).join("gids/0"))?;
     let gid: std::net::Ipv6Addr = gid.parse().ok()?;
     Some(Guid(gid.to_bits() as u64)).filter(|guid| *guid != Guid::default())
+}
+
+/// CapabilityMask of a port.
+pub(super) fn capability_mask(sysfs: &Path, port: &UmadPort) -> Option<u32> {
+    let mask = attribute(&directory(sysfs, &port.hca, port.port).join("cap_mask"))?;
+    u32::from_str_radix(mask.trim_start_matches("0x"), 16).ok()
+}
+
+/// Which device of a driver a umad device belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    hca: Option<String>,
+    /// A device that comes back has files with other inode numbers.
+    inode: Option<u64>,
+}
+
+impl Identity {
+    /// Of the device that has the name of a port's umad device now.
+    pub(super) fn read(sysfs: &Path, port: &UmadPort) -> Self {
+        let name = port.device.file_name().unwrap_or_default();
+        let file = sysfs.join("class/infiniband_mad").join(name).join("ibdev");
+        let inode = std::fs::metadata(&file).ok().map(|about| about.ino());
+        Identity { hca: attribute(&file), inode }
+    }
 }
 
 impl UmadPort {
@@ -66,10 +95,15 @@ impl UmadPort {
         ports
     }
 
+    /// Whether it is an Ethernet (RoCE) port.
+    pub(super) fn is_ethernet(&self) -> bool {
+        self.link_layer.as_deref() == Some("Ethernet")
+    }
+
     /// Why no fabric is reachable through the port.
     fn problem(&self) -> Option<DeviceError> {
         let (hca, port) = (self.hca.clone(), self.port);
-        if self.link_layer.as_deref() == Some("Ethernet") {
+        if self.is_ethernet() {
             return Some(DeviceError::Ethernet { hca, port });
         }
         let state = self.physical_state.clone().filter(|state| !state.starts_with("5:"))?;
@@ -108,7 +142,7 @@ fn no_umad(sysfs: &Path) -> DeviceError {
     }
 }
 
-fn list(mut items: Vec<String>) -> String {
+pub(super) fn list(mut items: Vec<String>) -> String {
     items.dedup();
     items.join(", ")
 }
@@ -130,12 +164,13 @@ pub(super) fn usable(
     ports.retain(|port| hca.is_none_or(|hca| port.hca == hca));
     let Some(first_hca) = ports.first().map(|port| port.hca.clone()) else {
         let requested = hca.unwrap_or_default().to_owned();
-        return Err(DeviceError::UnknownHca { requested, known: hcas });
+        return Err(DeviceError::UnknownHca { option: "--fabric.hca", requested, known: hcas });
     };
     let known = list(ports.iter().map(|port| port.port.to_string()).collect());
     ports.retain(|found| port.is_none_or(|port| found.port == port));
     if let Some(requested) = port.filter(|_| ports.is_empty()) {
-        return Err(DeviceError::UnknownPort { hca: first_hca, requested, known });
+        let (option, hca) = ("--fabric.port", first_hca);
+        return Err(DeviceError::UnknownPort { option, hca, requested, known });
     }
     let mut left_out = Vec::new();
     let mut is_suitable = |port: &UmadPort| {
@@ -283,6 +318,28 @@ mod tests {
             ..port("mthca0", 1, "", "")
         };
         assert!(chosen(vec![old], None, None).is_ok());
+    }
+
+    #[test]
+    fn identity_tells_a_device_that_came_back() {
+        let root = tempfile::tempdir().unwrap();
+        let umad = root.path().join("class/infiniband_mad/umad0");
+        let create = |hca: &str| {
+            std::fs::create_dir_all(&umad).unwrap();
+            std::fs::write(umad.join("ibdev"), format!("{hca}\n")).unwrap();
+        };
+        let read = || Identity::read(root.path(), &port("mlx5_0", 1, "", ""));
+        create("mlx5_0");
+        let opened = read();
+        assert_eq!((opened.hca.as_deref(), read() == opened), (Some("mlx5_0"), true));
+        // The old folder stays, so that its numbers are not used again.
+        std::fs::rename(&umad, root.path().join("removed")).unwrap();
+        assert_ne!(read(), opened);
+        create("mlx5_0");
+        assert_ne!(read(), opened, "the driver was loaded again");
+        std::fs::remove_dir_all(&umad).unwrap();
+        create("mlx5_1");
+        assert_ne!(read(), opened, "the name went to another device");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
 use thiserror::Error;
 
+use super::missing_qp0::MissingQp0;
+
 /// Why no fabric is swept from an HCA unless it is asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsuitable {
@@ -45,20 +47,29 @@ pub enum DeviceError {
          with --no-collector.fabric"
     )]
     Unsuitable { hcas: String },
-    #[error("no HCA {requested:?} on this host: --fabric.hca may be {known}")]
-    UnknownHca { requested: String, known: String },
-    #[error("HCA {hca} has no port {requested}: --fabric.port may be {known}")]
-    UnknownPort { hca: String, requested: PortNumber, known: String },
+    #[error("no HCA {requested:?} on this host: {option} may be {known}")]
+    UnknownHca { option: &'static str, requested: String, known: String },
+    #[error("HCA {hca} has no port {requested}: {option} may be {known}")]
+    UnknownPort { option: &'static str, hca: String, requested: PortNumber, known: String },
     #[error(
         "{hca} port {port} is an Ethernet (RoCE) port without a subnet: choose an \
          InfiniBand port with --fabric.hca, or disable the fabric collector with --no-collector.fabric"
     )]
     Ethernet { hca: String, port: PortNumber },
+    /// The port has no QP0, and nothing else was searched.
     #[error(
-        "{hca} port {port} does not support subnet management: it is a virtual function, a plane of an \
-         HCA whose QP0 is on another device, or not an InfiniBand port; choose another one with --fabric.hca"
+        "{hca} port {port} does not support subnet management: choose the SMI device of the HCA with \
+         --fabric.smi-hca (`rdma dev show` lists them as type smi)"
     )]
-    NoSubnetManagement { hca: String, port: PortNumber },
+    NoQp0 { hca: String, port: PortNumber },
+    #[error("{hca} port {port} does not support subnet management: {why}; {}", why.remedy())]
+    NoSubnetManagement { hca: String, port: PortNumber, why: MissingQp0 },
+    #[error(
+        "{hca} port {port} supports nothing but subnet management: it is a plane of a multi-plane HCA, and no device \
+         with the counters of its port is visible here; choose that one, the parent in `rdma dev show {hca}`, with \
+         --fabric.hca, and give the container its umad device"
+    )]
+    NoQp1 { hca: String, port: PortNumber },
     #[error(
         "{hca} port {port} has no link (physical state {state}): connect its cable, or choose a \
          port that is up with --fabric.hca and --fabric.port"
@@ -80,6 +91,11 @@ pub enum DeviceError {
          udev rule: KERNEL==\"umad*\", GROUP=\"rdma\", MODE=\"0660\""
     )]
     Permission { device: String },
+    #[error(
+        "umad of this kernel has ABI version {found}, and this program knows version 5 only: use a release of it \
+         that supports this kernel, or disable the fabric collector with --no-collector.fabric"
+    )]
+    AbiVersion { found: u32 },
     #[error("{device}: {action}: {error}")]
     Unusable { device: String, action: &'static str, error: io::Error },
 }

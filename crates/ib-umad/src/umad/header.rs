@@ -75,7 +75,7 @@ pub fn decode(bytes: &[u8], header: HeaderFormat) -> Received {
     let expired = header[STATUS] == ETIMEDOUT.to_ne_bytes();
     if let Some(echo) = body.first_chunk::<ECHO>().filter(|_| expired) {
         let transaction_id = u32::from_be_bytes([echo[12], echo[13], echo[14], echo[15]]);
-        return Received::Expired { transaction_id };
+        return Received::Expired { class: echo[1], transaction_id };
     }
     match body.first_chunk::<{ ib_mad::LEN }>() {
         Some(whole) if header[STATUS] == [0; 4] => Received::Mad {
@@ -96,7 +96,7 @@ mod tests {
 
     fn outgoing(to: Address) -> OutgoingMad {
         let request = Request { to, query: smp::node_info() };
-        OutgoingMad::new(&request, None, 0x1234_5678, Duration::from_millis(250))
+        OutgoingMad::new(&request, None, 0x1234_5678, Duration::from_millis(250), 3)
     }
 
     #[test]
@@ -121,6 +121,17 @@ mod tests {
     }
 
     #[test]
+    fn service_level_is_that_of_gmps() {
+        for (query, sl) in [(pma::class_port_info(), 5), (smp::node_info(), 0)] {
+            let request = Request { to: Address::Lid(Lid(1)), query };
+            let outgoing = OutgoingMad::new(&request, None, 1, Duration::ZERO, 5);
+            for header in [HeaderFormat::Long, HeaderFormat::Short] {
+                assert_eq!(encode(&outgoing, header, 7, 0).0[30], sl, "{query:?}");
+            }
+        }
+    }
+
+    #[test]
     fn encodes_global_route() {
         let route = GlobalRoute {
             lid: Lid(0x0304),
@@ -131,7 +142,7 @@ mod tests {
             flow_label: 0x0f_edcb,
         };
         let request = Request { to: Address::Global(route), query: pma::class_port_info() };
-        let outgoing = OutgoingMad::new(&request, None, 1, Duration::from_millis(250));
+        let outgoing = OutgoingMad::new(&request, None, 1, Duration::from_millis(250), 0);
         for header in [HeaderFormat::Long, HeaderFormat::Short] {
             let (bytes, length) = encode(&outgoing, header, 7, 0);
             assert_eq!(length, header.len() + 256);
@@ -148,14 +159,14 @@ mod tests {
         }
         let plain = Request { to: Address::Lid(Lid(1)), ..request };
         let (bytes, _) =
-            encode(&OutgoingMad::new(&plain, None, 1, Duration::ZERO), HeaderFormat::Long, 7, 0);
+            encode(&OutgoingMad::new(&plain, None, 1, Duration::ZERO, 0), HeaderFormat::Long, 7, 0);
         assert_eq!(bytes[30..64], [0; 34], "no route, no fields");
     }
 
     #[test]
     fn p_key_index_is_only_in_long_header() {
         let request = Request { to: Address::Lid(Lid(1)), query: pma::class_port_info() };
-        let outgoing = OutgoingMad::new(&request, None, 1, Duration::ZERO);
+        let outgoing = OutgoingMad::new(&request, None, 1, Duration::ZERO, 0);
         let (long, _) = encode(&outgoing, HeaderFormat::Long, 7, 0x0102);
         assert_eq!(long[56..58], 0x0102_u16.to_ne_bytes());
         assert_eq!(long[58..64], [0; 6]);
@@ -181,7 +192,7 @@ mod tests {
         for length in [64 + 24, 64 + 256] {
             assert!(matches!(
                 decode(&bytes[..length], HeaderFormat::Long),
-                Received::Expired { transaction_id: 0x1234_5678 }
+                Received::Expired { class: 0x01, transaction_id: 0x1234_5678 }
             ));
         }
         assert!(matches!(

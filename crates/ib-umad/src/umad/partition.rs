@@ -1,7 +1,9 @@
 //! P_Key indexes of the local port, by which the kernel selects the partition.
 //!
-//! The subnet manager writes the P_Key table and may move keys when partitions change, so indexes are
-//! read again at each discovery, from sysfs: `class/infiniband/<hca>/ports/<port>/pkeys/<index>`.
+//! The subnet manager writes the P_Key table and may move keys when partitions change. By an old index requests would
+//! go out in another partition, and each port that they reach may count a violation, so indexes are checked before each
+//! sweep, from sysfs: `class/infiniband/<hca>/ports/<port>/pkeys/<index>`. While the one file has the key, no other is
+//! read: each may cost a firmware command.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,11 @@ pub(super) struct Partitions {
     has_field: bool,
     /// Indexes of the P_Keys of redirects.
     redirects: HashMap<PKey, Option<u16>>,
+}
+
+/// The entry of the P_Key table with this index, if it is valid.
+fn entry(directory: &Path, index: u16) -> Option<PKey> {
+    sys::read_text(&directory.join(index.to_string())).ok()?.trim().parse().ok()
 }
 
 /// The P_Key table: index and key of each valid entry, read lazily.
@@ -80,10 +87,13 @@ impl Partitions {
         if keys.is_empty() { "none".into() } else { keys.join(", ") }
     }
 
-    /// Reads the index of the wanted P_Key again, and forgets others.
+    /// Finds P_Keys again that are not where they were.
     pub(super) fn refresh(&mut self) {
-        self.redirects.clear();
+        self.refresh_redirects();
         let Some(wanted) = self.wanted else { return };
+        if self.index.is_some_and(|index| entry(&self.directory, index) == Some(wanted)) {
+            return;
+        }
         let entry = wanted.find_in(table(&self.directory)).map(|(index, _)| index);
         let found = self.usable(entry);
         if found == self.index {
@@ -107,6 +117,15 @@ impl Partitions {
             );
         }
         self.index = found;
+    }
+
+    fn refresh_redirects(&mut self) {
+        let directory = &self.directory;
+        for (key, index) in &mut self.redirects {
+            if index.is_none_or(|index| entry(directory, index) != Some(*key)) {
+                *index = key.find_in(table(directory)).map(|(index, _)| index);
+            }
+        }
     }
 
     /// The index, if the header can carry it: without the field the kernel uses index 0.
@@ -192,6 +211,21 @@ mod tests {
             assert_eq!(partitions.index(None), index, "{keys:?}");
             assert_eq!(partitions.has_wanted(), index.is_some(), "{keys:?}");
         }
+    }
+
+    #[test]
+    fn p_key_that_stays_costs_one_file() {
+        let sysfs = tempfile::tempdir().unwrap();
+        write(sysfs.path(), &["0xffff", "0x0000", "0x8001"]);
+        let mut partitions =
+            opened(sysfs.path(), Some(p_key("0x8001")), HeaderFormat::Long).unwrap();
+        // A table that is read from its first entry on would have it there.
+        write(sysfs.path(), &["0x8001", "0x0000", "0x8001"]);
+        partitions.refresh();
+        assert_eq!(partitions.index(None), Some(2));
+        write(sysfs.path(), &["0x8001", "0x0000", "0xffff"]);
+        partitions.refresh();
+        assert_eq!(partitions.index(None), Some(0));
     }
 
     #[test]

@@ -13,6 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::file::UmadFile;
+use super::header::HeaderFormat;
+
 /// `struct ib_user_mad_reg_req` (kernel: include/uapi/rdma/ib_user_mad.h), 28 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,13 +82,17 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// The text of a file of sysfs without the newline; `None` if it is missing, cannot be read or is empty.
+pub(super) fn attribute(path: &Path) -> Option<String> {
+    read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
 impl Descriptor {
     pub fn open(path: &Path) -> io::Result<Self> {
         open(path, libc::O_RDWR | libc::O_NONBLOCK).map(Descriptor)
     }
 
-    /// Registers for a class. Returns the agent's id.
-    pub fn register(&self, qpn: u8, class: u8) -> io::Result<u32> {
+    fn register_short(&self, qpn: u8, class: u8) -> io::Result<u32> {
         let mut request = RegisterAgent { qpn, class, class_version: 1, ..Default::default() };
         // SAFETY: the request is of the type and size that the ioctl's number names, and stays
         // borrowed for as long as the call lasts.
@@ -94,39 +101,77 @@ impl Descriptor {
     }
 
     /// The same for headers with a P_Key index.
-    pub fn register2(&self, qpn: u8, class: u8) -> io::Result<u32> {
+    fn register_long(&self, qpn: u8, class: u8) -> io::Result<u32> {
         let qpn = qpn.into();
         let mut request = RegisterAgent2 { qpn, class, class_version: 1, ..Default::default() };
         // SAFETY: as above.
         let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT2, &raw mut request) };
         check(result as isize).map(|_| request.id)
     }
+}
 
-    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+impl UmadFile for Descriptor {
+    fn register(&self, header: HeaderFormat, qpn: u8, class: u8) -> io::Result<u32> {
+        match header {
+            HeaderFormat::Long => self.register_long(qpn, class),
+            HeaderFormat::Short => self.register_short(qpn, class),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         // SAFETY: pointer and length are those of a live slice.
         check(unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) })
     }
 
-    pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+    fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         // SAFETY: pointer and length are those of a live slice without other writers.
         check(unsafe { libc::read(self.0, bytes.as_mut_ptr().cast(), bytes.len()) })
     }
 
-    /// Waits until there is something to read; false after `limit`.
-    pub fn wait_readable(&self, limit: Duration) -> io::Result<bool> {
-        let mut poll = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
-        // Rounded up, to avoid busy-waiting in the last millisecond.
-        let millis = i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
-        // SAFETY: one pollfd, borrowed for as long as the call lasts.
-        let ready = match check(unsafe { libc::poll(&raw mut poll, 1, millis) } as isize) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            result => result?,
-        };
-        if poll.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 {
-            return Err(io::Error::from_raw_os_error(libc::ENODEV));
-        }
-        Ok(ready > 0 && poll.revents & libc::POLLIN != 0)
+    fn number(&self) -> libc::c_int {
+        self.0
     }
+}
+
+/// The most descriptors that are waited for: those of a port and of its planes.
+pub(super) const MAX_WAITED: usize = 1 + crate::plane_set::PlaneSet::MAX as usize;
+
+/// What happened while descriptors were waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    TimedOut,
+    Readable,
+    /// The device of the descriptor with this index was removed.
+    Gone(usize),
+}
+
+/// Waits until there is something to read from one of these descriptors.
+pub(super) fn wait_readable(
+    descriptors: impl IntoIterator<Item = libc::c_int>,
+    limit: Duration,
+) -> io::Result<Waited> {
+    let mut polls = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MAX_WAITED];
+    let mut count = 0;
+    for (poll, fd) in polls.iter_mut().zip(descriptors) {
+        poll.fd = fd;
+        count += 1;
+    }
+    let polls = &mut polls[..count];
+    // Rounded up, to avoid busy-waiting in the last millisecond.
+    let millis = i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
+    // SAFETY: the pointer and the number of a live slice, borrowed for as long as the call lasts.
+    let result = unsafe { libc::poll(polls.as_mut_ptr(), count as libc::nfds_t, millis) };
+    let ready = match check(result as isize) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+        result => result?,
+    };
+    let is_gone =
+        |poll: &libc::pollfd| poll.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
+    if let Some(index) = polls.iter().position(is_gone) {
+        return Ok(Waited::Gone(index));
+    }
+    let is_readable = ready > 0 && polls.iter().any(|poll| poll.revents & libc::POLLIN != 0);
+    Ok(if is_readable { Waited::Readable } else { Waited::TimedOut })
 }
 
 impl From<OwnedFd> for Descriptor {

@@ -40,8 +40,8 @@ pub struct Device {
     pub info: Arc<DeviceInfo>,
     /// What its ports are, except for those that differ ([`Port::kind`]).
     pub kind: PortKind,
-    /// The port GUID of its first port: the lower half of GID 0. Equal on a multi-plane device and its SMI device.
-    pub port_guid: Option<Guid>,
+    /// Of an SMI device, the name of the device whose planes it has.
+    pub parent: Option<Arc<str>>,
     /// Whether reads of it and of its ports end. If not, it has no ports here. The values of a slow device are those of
     /// an earlier read: see [`Port::at`].
     pub is_readable: bool,
@@ -107,6 +107,12 @@ pub struct Port {
 }
 
 impl Port {
+    /// The plane of the port that it stands for: port n of an SMI device is plane n (kernel:
+    /// drivers/infiniband/hw/mlx5/main.c, `mlx5_ib_add_sub_dev`).
+    pub fn plane(&self) -> Option<PortNumber> {
+        (self.kind == PortKind::Smi).then_some(self.number)
+    }
+
     /// Whether its interface was set down by an administrator: the bond, if it has one, for its members are set down
     /// and up by themselves. `None` for a port without an Ethernet interface.
     pub fn is_admin_down(&self) -> Option<bool> {

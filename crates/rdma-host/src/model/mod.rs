@@ -6,7 +6,7 @@ pub mod eeprom;
 pub mod ethernet;
 pub mod hw_counter;
 mod kind;
-mod rails;
+mod port_fabrics;
 mod resolve_kinds;
 mod tsv;
 
@@ -15,5 +15,5 @@ pub use device::{
     Sensor,
 };
 pub use kind::PortKind;
-pub use rails::Rails;
+pub use port_fabrics::PortFabrics;
 pub use resolve_kinds::resolve_kinds;

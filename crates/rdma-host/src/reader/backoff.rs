@@ -7,18 +7,20 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ib_mad::Moment;
 
-use super::sysfs::Directory;
+use super::kept::{Allowance, KeepingDirectory, KeptFile};
 use super::watch;
 
-/// The time of a read, and how long to back off should it fail.
+/// The time of a read, how long to back off should it fail, and which files may stay open after it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
+pub(super) struct Attempt<'a> {
     pub now: Moment,
     pub error_backoff: Duration,
+    pub files: &'a Arc<Allowance>,
 }
 
 /// Until when not to read again after a read that failed.
@@ -28,16 +30,16 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub(super) fn is_over(self, attempt: Attempt) -> bool {
+    pub(super) fn is_over(self, attempt: Attempt<'_>) -> bool {
         self.until.is_none_or(|until| attempt.now >= until)
     }
 
-    pub(super) fn after_failure(attempt: Attempt) -> Self {
+    pub(super) fn after_failure(attempt: Attempt<'_>) -> Self {
         Backoff { until: Some(attempt.now + attempt.error_backoff) }
     }
 
     /// After a read, of this outcome.
-    pub(super) fn after<T>(attempt: Attempt, outcome: &io::Result<T>) -> Self {
+    pub(super) fn after<T>(attempt: Attempt<'_>, outcome: &io::Result<T>) -> Self {
         if outcome.is_ok() { Backoff::default() } else { Backoff::after_failure(attempt) }
     }
 }
@@ -68,7 +70,7 @@ impl fmt::Display for Failure {
 
 #[derive(Debug)]
 pub(super) struct BackoffFile {
-    pub name: Box<str>,
+    file: KeptFile,
     backoff: Backoff,
     has_succeeded: bool,
     /// Why the latest read gave no value.
@@ -78,21 +80,25 @@ pub(super) struct BackoffFile {
 impl BackoffFile {
     /// A file that has not been read yet.
     pub(super) fn new(name: &str) -> Self {
-        let backoff = Backoff::default();
-        BackoffFile { name: name.into(), backoff, has_succeeded: false, failure: None }
+        let (file, backoff) = (KeptFile::new(name), Backoff::default());
+        BackoffFile { file, backoff, has_succeeded: false, failure: None }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.file.name
     }
 
     /// Reads and parses the file; `None` if that fails, or while it is backing off. The error is the kernel's.
     pub(super) fn read<T>(
         &mut self,
-        directory: &Directory,
-        attempt: Attempt,
+        directory: &KeepingDirectory,
+        attempt: Attempt<'_>,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
         if !self.is_due(attempt) {
             return Ok(None);
         }
-        let value = directory.read(&self.name, parse);
+        let value = self.file.read(directory, attempt.files, parse);
         let failure = match &value {
             Ok(Some(_)) => {
                 (self.backoff, self.has_succeeded) = (Backoff::default(), true);
@@ -116,7 +122,7 @@ impl BackoffFile {
     }
 
     /// Whether it is not backing off.
-    pub(super) fn is_due(&self, attempt: Attempt) -> bool {
+    pub(super) fn is_due(&self, attempt: Attempt<'_>) -> bool {
         self.backoff.is_over(attempt)
     }
 
@@ -126,7 +132,7 @@ impl BackoffFile {
     }
 
     /// Does not read it until the backoff of another file is over, which was read for all.
-    pub(super) fn back_off(&mut self, attempt: Attempt) {
+    pub(super) fn back_off(&mut self, attempt: Attempt<'_>) {
         self.backoff = Backoff::after_failure(attempt);
     }
 
@@ -157,16 +163,20 @@ fn is_local(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
 
-    fn file_read_at(
-        directory: &Directory,
-    ) -> impl FnMut(u64) -> Result<Option<u8>, io::ErrorKind> + '_ {
-        let mut file = BackoffFile::new("rate");
+    use super::*;
+    use crate::reader::sysfs::Directory;
+
+    fn file_read_at(directory: &Path) -> impl FnMut(u64) -> Result<Option<u8>, io::ErrorKind> {
+        let mut directory = KeepingDirectory::new(Directory::open(directory).unwrap());
+        let (mut file, files) = (BackoffFile::new("rate"), Allowance::new(1));
         move |seconds| {
             let now = Moment::default() + Duration::from_secs(seconds);
-            let attempt = Attempt { now, error_backoff: Duration::from_secs(60) };
-            let read = file.read(directory, attempt, |text| text.parse::<u8>().ok());
+            let error_backoff = Duration::from_secs(60);
+            let attempt = Attempt { now, error_backoff, files: &files };
+            directory.look();
+            let read = file.read(&directory, attempt, |text| text.parse::<u8>().ok());
             read.map_err(|error| error.kind())
         }
     }
@@ -174,8 +184,7 @@ mod tests {
     #[test]
     fn file_that_never_worked_backs_off_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        let open = Directory::open(dir.path()).unwrap();
-        let mut read = file_read_at(&open);
+        let mut read = file_read_at(dir.path());
         assert_eq!(read(0), Err(io::ErrorKind::NotFound));
         std::fs::write(dir.path().join("rate"), "7\n").unwrap();
         assert_eq!(read(59), Ok(None), "it backs off");
@@ -185,8 +194,8 @@ mod tests {
     #[test]
     fn file_that_worked_backs_off_after_second_failure() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, open) = (dir.path().join("rate"), Directory::open(dir.path()).unwrap());
-        let mut read = file_read_at(&open);
+        let path = dir.path().join("rate");
+        let mut read = file_read_at(dir.path());
         let put = |text| std::fs::write(&path, text).unwrap();
         put("7\n");
         assert_eq!(read(0), Ok(Some(7)));

@@ -8,13 +8,14 @@ use std::io;
 
 use super::access::CounterAccess;
 use super::backoff::{Attempt, BackoffFile, Failure};
+use super::kept::KeepingDirectory;
 use super::sysfs::Directory;
 use super::watch;
 
 /// The counters of a directory, each with its key.
 #[derive(Debug)]
 pub(super) struct Counters<K> {
-    directory: Directory,
+    directory: KeepingDirectory,
     files: Vec<(K, BackoffFile)>,
     failed_probes: usize,
 }
@@ -24,7 +25,8 @@ impl<K: Copy> Counters<K> {
     pub(super) fn open(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
         let names = directory.names().unwrap_or_default();
         let files = names.iter().filter_map(|name| Some((key(name)?, BackoffFile::new(name))));
-        Counters { files: files.collect(), directory, failed_probes: 0 }
+        let files = files.collect();
+        Counters { directory: KeepingDirectory::new(directory), files, failed_probes: 0 }
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = K> {
@@ -34,10 +36,11 @@ impl<K: Copy> Counters<K> {
     /// Reads each file that is not backing off, and passes its value to `record`; none of a device that refuses it.
     pub(super) fn read(
         &mut self,
-        attempt: Attempt,
+        attempt: Attempt<'_>,
         access: &CounterAccess,
         mut record: impl FnMut(K, u64),
     ) {
+        self.directory.look();
         if let Some(probe) = self.probe() {
             let (_, file) = &mut self.files[probe];
             if access.is_refused() || !file.is_due(attempt) {
@@ -98,16 +101,16 @@ impl<K: Copy> Counters<K> {
 
 /// A file with its directory, and why it is backing off, if it is.
 pub(super) fn backing_off<'a>(
-    directory: &'a Directory,
+    directory: &'a KeepingDirectory,
     file: &'a BackoffFile,
 ) -> Option<(&'a Directory, &'a str, Failure)> {
-    Some((directory, &*file.name, file.backs_off()?))
+    Some((&directory.directory, file.name(), file.backs_off()?))
 }
 
 fn read_number(
     file: &mut BackoffFile,
-    directory: &Directory,
-    attempt: Attempt,
+    directory: &KeepingDirectory,
+    attempt: Attempt<'_>,
 ) -> io::Result<Option<u64>> {
     file.read(directory, attempt, |text| text.parse().ok())
 }
@@ -119,6 +122,7 @@ mod tests {
     use ib_mad::Moment;
 
     use super::*;
+    use crate::reader::kept::Allowance;
 
     const BACKOFF: Duration = Duration::from_secs(60);
 
@@ -153,7 +157,7 @@ mod tests {
     fn read(counters: &mut Counters<char>, seconds: u64) -> Vec<(char, u64)> {
         let mut values = Vec::new();
         let now = Moment::default() + Duration::from_secs(seconds);
-        let attempt = Attempt { now, error_backoff: BACKOFF };
+        let attempt = Attempt { now, error_backoff: BACKOFF, files: &Allowance::new(16) };
         counters.read(attempt, &CounterAccess::granted(), |key, value| values.push((key, value)));
         values
     }

@@ -17,6 +17,7 @@ use super::hwmon::HwmonReader;
 use super::netdev::Owner;
 use super::options::ReadContext;
 use super::port::PortReader;
+use super::smi;
 use super::sysfs::{self, Directory, Version};
 use super::vpd;
 use super::watch::{self, FileWatch};
@@ -202,18 +203,21 @@ impl DeviceReader {
             if is_bridge {
                 tracing::info!(
                     device = &*self.device.name,
-                    "device manages NVSwitches (VPD: SW_MNG): its counters are not read"
+                    "device manages NVSwitches (VPD): its counters are not read"
                 );
             }
             is_bridge
         });
-        self.device.kind = self.kind();
-        self.device.port_guid = self.ports.first().and_then(PortReader::guid);
+        let class = self.sysfs.join("class/infiniband");
+        let parent = smi::parent_of(&class, &self.device.name, &context.kernel);
+        self.device.kind = if parent.is_some() { PortKind::Smi } else { kind(directory) };
+        self.device.parent = parent.map(Into::into);
         let owner = Owner {
             class: self.sysfs.join("class/net"),
             device: &self.directory,
             name: &self.device.name,
             ports: self.ports.len(),
+            named: self.ports.iter().filter_map(PortReader::netdev_by_gid).collect(),
             options: context.options,
         };
         for port in &mut self.ports {
@@ -248,22 +252,7 @@ impl DeviceReader {
         }
     }
 
-    /// What the device itself says of its ports.
-    fn kind(&self) -> PortKind {
-        let directory = &self.directory;
-        if directory.link_target("device/physfn").is_some() {
-            PortKind::VirtualFunction
-        } else if !directory.text("device/sfnum").is_empty() {
-            // On mlx5's auxiliary bus (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
-            PortKind::SubFunction
-        } else if directory.link_target("device").is_none() {
-            PortKind::Software
-        } else {
-            PortKind::Physical
-        }
-    }
-
-    /// The same with what its VPD and its counters say.
+    /// A kind with what the VPD and the counters of the device say.
     fn kind_of(&self, kind: PortKind) -> PortKind {
         match kind {
             PortKind::Physical if self.access.is_bridge(|| false) => PortKind::NvlinkBridge,
@@ -291,6 +280,20 @@ impl DeviceReader {
             failure: Failure::Blocked,
         });
         files.chain(skipped).collect()
+    }
+}
+
+/// What the links and files of a device say of its ports.
+pub(super) fn kind(device: &Directory) -> PortKind {
+    if device.link_target("device/physfn").is_some() {
+        PortKind::VirtualFunction
+    } else if !device.text("device/sfnum").is_empty() {
+        // On mlx5's auxiliary bus (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
+        PortKind::SubFunction
+    } else if device.link_target("device").is_none() {
+        PortKind::Software
+    } else {
+        PortKind::Physical
     }
 }
 

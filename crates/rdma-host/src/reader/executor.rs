@@ -2,8 +2,8 @@
 //!
 //! A read of sysfs can take as long as the device's firmware likes: mlx5 waits a minute for a command that the
 //! firmware does not answer. So jobs run one after the other on a worker thread, which then waits for the next ones.
-//! When a job takes too long, its worker is left to it and ends with it, and a new worker runs the jobs that are left.
-//! A job that ends late is returned by [`TimeoutExecutor::late`].
+//! When a job takes too long, its worker is left to it, and another worker runs the jobs that are left. A job that ends
+//! late is returned by [`TimeoutExecutor::late`]; its worker waits for jobs again.
 //!
 //! A job that panics is returned with the panic message, and the worker continues: a bug that one unusual
 //! device triggers must not stop the reading of other devices, nor of that device permanently.
@@ -14,6 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// How many threads wait for jobs at most: one for all devices, and one for each that is slow.
+const MAX_IDLE: usize = 8;
+
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
 
 /// A job that ended, and its output. If the work panicked, its message; the job may be in any state then.
@@ -23,8 +26,8 @@ pub type Completed<J, O> = (J, Result<O, String>);
 pub struct TimeoutExecutor<J, O> {
     work: Work<J, O>,
     timeout: Duration,
-    /// A worker without jobs. It stays, because a new thread costs more than all else here.
-    idle: Option<Worker<J, O>>,
+    /// Workers without jobs. They stay, because a new thread costs more than all else here.
+    idle: Vec<Worker<J, O>>,
     /// Those whose job is not waited for.
     abandoned: Vec<Worker<J, O>>,
 }
@@ -32,7 +35,7 @@ pub struct TimeoutExecutor<J, O> {
 impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     /// Runs `work` on each job. [`run`](Self::run) waits no longer than `timeout` for one of them.
     pub fn new(timeout: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
-        TimeoutExecutor { work: Arc::new(work), timeout, idle: None, abandoned: Vec::new() }
+        TimeoutExecutor { work: Arc::new(work), timeout, idle: Vec::new(), abandoned: Vec::new() }
     }
 
     /// Runs all jobs, and returns those that ended in time.
@@ -54,7 +57,7 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
         let mut pending = VecDeque::from(jobs);
         let mut left = 0;
         while !pending.is_empty() {
-            let Some(worker) = self.idle.take().or_else(|| Worker::start(&self.work)) else {
+            let Some(worker) = self.worker() else {
                 // Without a thread the jobs run here, however long they take.
                 completed.extend(pending.drain(..).map(|job| run_job(&self.work, job)));
                 break;
@@ -80,10 +83,10 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
                 pending = std::mem::take(&mut queue.pending);
                 left += usize::from(queue.is_running);
                 drop(queue);
-                self.abandon(worker);
+                self.abandoned.push(worker);
             } else {
                 drop(queue);
-                self.idle = Some(worker);
+                self.idle.push(worker);
             }
         }
         completed
@@ -91,32 +94,40 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
 
     /// Starts a job that is not waited for, on a thread of its own. Without a thread it is returned.
     pub(super) fn start(&mut self, job: J) -> Option<J> {
-        let Some(worker) = Worker::start(&self.work) else { return Some(job) };
+        let Some(worker) = self.worker() else { return Some(job) };
         worker.0.queue().pending.push_back(job);
-        self.abandon(worker);
+        worker.0.has_work.notify_one();
+        self.abandoned.push(worker);
         None
     }
 
-    fn abandon(&mut self, worker: Worker<J, O>) {
-        worker.retire();
-        self.abandoned.push(worker);
+    fn worker(&mut self) -> Option<Worker<J, O>> {
+        self.idle.pop().or_else(|| Worker::start(&self.work))
     }
 
     /// The jobs that were not waited for and have ended since the last call.
     pub fn late(&mut self) -> Vec<Completed<J, O>> {
         let mut late = Vec::new();
-        self.abandoned.retain(|worker| {
+        for worker in std::mem::take(&mut self.abandoned) {
             let mut queue = worker.0.queue();
             late.append(&mut queue.done);
-            queue.is_running || !queue.pending.is_empty()
-        });
+            let is_busy = queue.is_running || !queue.pending.is_empty();
+            drop(queue);
+            if is_busy {
+                self.abandoned.push(worker);
+            } else if self.idle.len() < MAX_IDLE {
+                self.idle.push(worker);
+            } else {
+                worker.retire();
+            }
+        }
         late
     }
 }
 
 impl<J, O> Drop for TimeoutExecutor<J, O> {
     fn drop(&mut self) {
-        self.idle.iter().for_each(Worker::retire);
+        self.idle.iter().chain(&self.abandoned).for_each(Worker::retire);
     }
 }
 
@@ -281,6 +292,20 @@ mod tests {
         assert_eq!(executor.run(vec![2]), [(2, Ok(4))]);
         go.send(()).unwrap();
         assert_eq!(all_late(&mut executor), [(3, Ok(6))]);
+    }
+
+    #[test]
+    fn worker_whose_job_ended_late_is_used_again() {
+        let mut executor = TimeoutExecutor::new(LONG, |(): &mut ()| std::thread::current().id());
+        let mut threads = std::collections::HashSet::new();
+        for _ in 0..20 {
+            assert_eq!(executor.start(()), None);
+            let began = Instant::now();
+            while !executor.abandoned.is_empty() && began.elapsed() < LONG {
+                threads.extend(executor.late().into_iter().map(|((), id)| id.unwrap()));
+            }
+        }
+        assert_eq!(threads.len(), 1);
     }
 
     #[test]

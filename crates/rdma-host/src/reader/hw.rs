@@ -35,7 +35,7 @@ impl HwReader {
         Some(HwReader { names: names.into(), counters })
     }
 
-    pub fn read(&mut self, attempt: Attempt, access: &CounterAccess) -> HwReading {
+    pub fn read(&mut self, attempt: Attempt<'_>, access: &CounterAccess) -> HwReading {
         let mut values = vec![None; self.names.len()];
         self.counters.read(attempt, access, |index, value| values[index] = Some(value));
         HwReading { names: self.names.clone(), values }

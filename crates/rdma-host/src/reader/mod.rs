@@ -17,17 +17,21 @@ mod failures;
 mod filter;
 mod hw;
 mod hwmon;
+mod kept;
+mod kernel_devices;
 mod module;
 mod netdev;
 mod options;
+mod planes;
 mod port;
 mod slot;
+mod smi;
 pub mod sysfs;
 mod time;
 mod vpd;
 mod watch;
 
-pub use filter::DeviceFilter;
+pub use filter::{DeviceFilter, PatternError};
 pub use options::ReadOptions;
 pub use vpd::is_nvlink_bridge;
 
@@ -43,7 +47,10 @@ use process_clock::Clock;
 
 use device::DeviceReader;
 use executor::TimeoutExecutor;
+use kept::Allowance;
+use kernel_devices::KernelDevices;
 use options::ReadContext;
+use planes::Planes;
 use slot::Slot;
 use sysfs::Directory;
 use time::Time;
@@ -79,14 +86,19 @@ pub struct HostReader {
     /// The devices that could not be opened at the latest read, or were closed after a panic.
     closed: BTreeMap<Arc<str>, Device>,
     panicked: BTreeSet<Arc<str>>,
-    excluded: usize,
+    /// The devices that the filter excludes, each with the inode of its directory.
+    excluded: BTreeMap<String, u64>,
+    planes: Planes,
     problem: Option<String>,
 }
 
 impl HostReader {
     /// A reader of the devices below a mounted sysfs.
     pub fn new(sysfs: PathBuf, filter: DeviceFilter, options: ReadOptions, clock: Clock) -> Self {
-        let context = ReadContext { time: Time::Clock(clock), options };
+        let files = Allowance::of_process();
+        // Opened now: a process that has confined itself may open no further sockets.
+        let kernel = Arc::new(KernelDevices::open());
+        let context = ReadContext { time: Time::Clock(clock), options, files, kernel };
         HostReader {
             class: sysfs.join("class/infiniband"),
             sysfs,
@@ -97,7 +109,8 @@ impl HostReader {
             slots: Vec::new(),
             closed: BTreeMap::new(),
             panicked: BTreeSet::new(),
-            excluded: 0,
+            excluded: BTreeMap::new(),
+            planes: Planes::default(),
             problem: None,
         }
     }
@@ -245,7 +258,12 @@ impl HostReader {
         let listed = self.list();
         self.problem = listed.as_ref().err().cloned();
         // Devices that cannot be listed are not removed.
-        let Ok(names) = listed else { return };
+        if let Ok(names) = listed {
+            self.open_listed(&names);
+        }
+    }
+
+    fn open_listed(&mut self, names: &[String]) {
         let exists = |name: &str| names.iter().any(|existing| existing == name);
         let class = &self.class;
         self.slots.retain(|slot| {
@@ -254,12 +272,10 @@ impl HostReader {
         });
         self.closed.retain(|name, _| exists(name));
         self.panicked.retain(|name| exists(name));
-        let is_excluded =
-            |name: &&String| !self.filter.matches(name) && self.class.join(name).is_dir();
-        self.excluded = names.iter().filter(is_excluded).count();
-        for name in &names {
+        self.excluded.retain(|name, _| exists(name));
+        for name in names {
             let is_open = self.slots.iter().any(|slot| *slot.device.name == **name);
-            if is_open || !self.filter.matches(name) {
+            if is_open || self.is_excluded(name) {
                 continue;
             }
             match Slot::open(&self.sysfs, name, &self.context.time) {
@@ -269,6 +285,10 @@ impl HostReader {
                 }
                 // Not a device: those are directories.
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                // It was renamed or removed after the list: with this name it would be another device that disappears.
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound
+                        && !self.class.join(name).is_symlink() => {}
                 Err(error) => {
                     if !self.closed.contains_key(&**name) {
                         let path = self.class.join(name);
@@ -280,6 +300,22 @@ impl HostReader {
                 }
             }
         }
+    }
+}
+
+impl HostReader {
+    /// Whether the filter excludes a device. What it is, is found out once: its VPD is slow to read.
+    fn is_excluded(&mut self, name: &str) -> bool {
+        let inode = sysfs::inode(&self.class.join(name)).ok();
+        if inode.is_some() && self.excluded.get(name).copied() == inode {
+            return true;
+        }
+        let is_selected = self.filter.selects(&self.class, name, &self.context.kernel);
+        match inode.filter(|_| !is_selected && self.class.join(name).is_dir()) {
+            Some(inode) => self.excluded.insert(name.to_owned(), inode),
+            None => self.excluded.remove(name),
+        };
+        !is_selected
     }
 }
 
@@ -297,12 +333,13 @@ impl DeviceSource for HostReader {
         devices.extend(self.closed.values().cloned());
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         resolve_kinds(&mut devices);
+        self.planes.remove_copies(&mut devices);
         HostSnapshot {
             anchor,
             began: anchor.moment,
             ended: self.clock.now(),
             devices,
-            excluded: self.excluded,
+            excluded: self.excluded.len(),
             problem: self.problem.clone(),
         }
     }

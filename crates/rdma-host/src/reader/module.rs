@@ -56,7 +56,11 @@ impl ModuleReader {
     }
 
     /// Reads the next page if it is due. Returns the latest complete reading.
-    pub fn read(&mut self, attempt: Attempt, carrier_changes: Option<u64>) -> Option<Arc<Module>> {
+    pub fn read(
+        &mut self,
+        attempt: Attempt<'_>,
+        carrier_changes: Option<u64>,
+    ) -> Option<Arc<Module>> {
         let now = attempt.now;
         if self.carrier_changes != carrier_changes {
             self.carrier_changes = carrier_changes;

@@ -9,6 +9,7 @@ use ib_mad::PortNumber;
 
 use super::backoff::Attempt;
 use super::ethtool::EthernetReader;
+use super::kept::{KeepingDirectory, KeptFile};
 use super::module::ModuleReader;
 use super::options::ReadOptions;
 use super::sysfs::Directory;
@@ -24,6 +25,8 @@ pub(super) struct Owner<'a> {
     pub device: &'a Directory,
     pub name: &'a str,
     pub ports: usize,
+    /// The interfaces that the first GIDs of its ports name.
+    pub named: Vec<String>,
     pub options: ReadOptions,
 }
 
@@ -39,8 +42,8 @@ impl Owner<'_> {
         number: PortNumber,
         link_layer: &str,
     ) -> Vec<(String, Option<Arc<str>>)> {
-        let by_gid = [port.text("gid_attrs/ndevs/0"), self.device.text("parent")];
-        let by_gid = by_gid.into_iter().find(|name| is_name(name));
+        let parent = || Some(self.device.text("parent")).filter(|name| is_name(name));
+        let by_gid = by_gid(port).or_else(parent);
         let ipoib = link_layer == "InfiniBand";
         match by_gid.filter(|_| !ipoib) {
             Some(name) => self.with_slaves(name),
@@ -74,11 +77,20 @@ impl Owner<'_> {
             let Ok(netdev) = Directory::open(&self.class.join(name)) else { return false };
             let kind = (netdev.text("type") == TYPE_INFINIBAND) == ipoib;
             let number_is_right = self.ports < 2 || port_index(&netdev) + 1 == usize::from(number);
-            kind && number_is_right && !is_representor(&netdev.text("phys_port_name"))
+            // ConnectX-8 has 12 ports of Ethernet, and the first of its interfaces is on port 3.
+            let is_of_other = !ipoib && self.named.contains(name);
+            kind && number_is_right
+                && !is_of_other
+                && !is_representor(&netdev.text("phys_port_name"))
         };
         let names = names.unwrap_or_default().into_iter();
         names.filter(|name| is_name(name) && is_of_port(name)).collect()
     }
+}
+
+/// The interface that the first GID of a port names.
+pub(super) fn by_gid(port: &Directory) -> Option<String> {
+    Some(port.text("gid_attrs/ndevs/0")).filter(|name| is_name(name))
 }
 
 /// Which port of its function an interface is on, from 0: `dev_port`, or `dev_id` (in hexadecimal) of older
@@ -112,11 +124,24 @@ fn is_name(name: &str) -> bool {
 pub(super) struct NetdevReader {
     pub(super) name: Arc<str>,
     pub(super) bond: Option<Arc<str>>,
-    directory: Directory,
-    is_ipoib: bool,
+    bus_address: Option<Arc<str>>,
+    directory: KeepingDirectory,
+    files: NetdevFiles,
     pub(super) is_representor: bool,
     ethernet: Option<EthernetReader>,
     module: Option<ModuleReader>,
+}
+
+/// What is read of an interface each time.
+#[derive(Debug)]
+struct NetdevFiles {
+    flags: KeptFile,
+    carrier: KeptFile,
+    carrier_changes: KeptFile,
+    /// Of IPoIB.
+    mode: Option<KeptFile>,
+    operstate: KeptFile,
+    mtu: KeptFile,
 }
 
 impl NetdevReader {
@@ -129,32 +154,60 @@ impl NetdevReader {
         // Neither IPoIB nor a bond has a module; the sweep reads those of InfiniBand.
         let has_module = modules && !is_ipoib && directory.open_below("device").is_ok();
         let module = if has_module { ModuleReader::open(&name) } else { None };
-        let is_representor = is_representor(&directory.text("phys_port_name"));
-        Ok(NetdevReader { name, bond: None, directory, is_ipoib, is_representor, ethernet, module })
+        Ok(NetdevReader {
+            name,
+            bond: None,
+            bus_address: directory.link_target("device").map(Into::into),
+            is_representor: is_representor(&directory.text("phys_port_name")),
+            directory: KeepingDirectory::new(directory),
+            files: NetdevFiles {
+                flags: KeptFile::new("flags"),
+                carrier: KeptFile::new("carrier"),
+                carrier_changes: KeptFile::new("carrier_changes"),
+                mode: is_ipoib.then(|| KeptFile::new("mode")),
+                operstate: KeptFile::new("operstate"),
+                mtu: KeptFile::new("mtu"),
+            },
+            ethernet,
+            module,
+        })
     }
 
     /// Whether the interface is still there, under its name.
     pub(super) fn exists(&self) -> bool {
-        self.directory.is_at(&self.directory.path)
+        let directory = &self.directory.directory;
+        directory.is_at(&directory.path)
     }
 
-    pub(super) fn read(&mut self, attempt: Attempt) -> Netdev {
-        let text = |name| self.directory.text(name);
-        let carrier_changes = text("carrier_changes").parse().ok();
+    pub(super) fn read(&mut self, attempt: Attempt<'_>) -> Netdev {
+        self.directory.look();
+        let (directory, files) = (&self.directory, &mut self.files);
+        let is_admin_up = files.flags.read(directory, attempt.files, is_admin_up).ok().flatten();
+        // EINVAL while the interface is set down (kernel: `carrier_show` in net/core/net-sysfs.c).
+        let carrier = files.carrier.read(directory, attempt.files, |text| match text {
+            "1" => Some(true),
+            "0" => Some(false),
+            _ => None,
+        });
+        let is_running = |error: &io::Error| error.raw_os_error() != Some(libc::EINVAL);
+        let is_running = carrier.as_ref().err().is_none_or(is_running);
+        let number = |file: &mut KeptFile| {
+            file.read(directory, attempt.files, |text| text.parse().ok()).ok().flatten()
+        };
+        let (mtu, carrier_changes) = (number(&mut files.mtu), number(&mut files.carrier_changes));
+        let mode = |file: &mut KeptFile| file.read(directory, attempt.files, IpoibMode::from_label);
+        let operstate = files.operstate.read(directory, attempt.files, str::to_owned);
         Netdev {
             name: Arc::clone(&self.name),
             bond: self.bond.clone(),
-            bus_address: self.directory.link_target("device").map(Into::into),
-            is_admin_up: is_admin_up(&text("flags")),
-            // EINVAL while the interface is set down (kernel: `carrier_show` in net/core/net-sysfs.c).
-            carrier: match &*text("carrier") {
-                "1" => Some(true),
-                "0" => Some(false),
-                _ => None,
-            },
-            ipoib: IpoibMode::from_label(&text("mode")).filter(|_| self.is_ipoib),
-            operstate: text("operstate"),
-            mtu: text("mtu").parse().ok(),
+            bus_address: self.bus_address.clone(),
+            // The kernel stops it, and so its port, milliseconds before it takes IFF_UP away (`__dev_close_many` in
+            // net/core/dev.c).
+            is_admin_up: is_admin_up.map(|is_up| is_up && is_running),
+            carrier: carrier.ok().flatten(),
+            ipoib: files.mode.as_mut().and_then(|file| mode(file).ok().flatten()),
+            operstate: operstate.unwrap_or_default(),
+            mtu,
             carrier_changes,
             ethernet: self.ethernet.as_mut().map(|it| it.read(attempt)).unwrap_or_default(),
             module: self.module.as_mut().and_then(|it| it.read(attempt, carrier_changes)),

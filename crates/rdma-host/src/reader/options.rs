@@ -1,8 +1,11 @@
 //! How devices are read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::backoff::Attempt;
+use super::kept::Allowance;
+use super::kernel_devices::KernelDevices;
 use super::time::Time;
 
 /// How to read devices.
@@ -18,16 +21,19 @@ pub struct ReadOptions {
     pub modules: bool,
 }
 
-/// The options of a reader, with its time.
+/// The options of a reader, with its time and the files that it may keep open.
 #[derive(Clone, Debug)]
 pub(super) struct ReadContext {
     pub time: Time,
     pub options: ReadOptions,
+    pub files: Arc<Allowance>,
+    pub kernel: Arc<KernelDevices>,
 }
 
 impl ReadContext {
     /// For reads that begin now.
-    pub fn attempt(&self) -> Attempt {
-        Attempt { now: self.time.now(), error_backoff: self.options.error_backoff }
+    pub fn attempt(&self) -> Attempt<'_> {
+        let error_backoff = self.options.error_backoff;
+        Attempt { now: self.time.now(), error_backoff, files: &self.files }
     }
 }

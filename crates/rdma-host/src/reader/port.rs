@@ -5,20 +5,21 @@ use std::path::Path;
 
 use crate::model::cm::{CmReading, GROUPS, MESSAGES};
 use crate::model::{Port, PortKind};
-use ib_mad::{Counter, Guid, PortNumber, Reading};
+use ib_mad::{Counter, PortNumber, Reading};
 
 use super::access::CounterAccess;
 use super::backoff::{Attempt, BackoffFile, Failure};
 use super::counters::{Counters, backing_off};
 use super::hw::HwReader;
-use super::netdev::{NetdevReader, Owner};
+use super::kept::KeepingDirectory;
+use super::netdev::{self, NetdevReader, Owner};
 use super::options::ReadContext;
 use super::sysfs::{self, Directory};
 
 #[derive(Debug)]
 pub(super) struct PortReader {
     pub number: PortNumber,
-    directory: Directory,
+    directory: KeepingDirectory,
     state: Vec<BackoffFile>,
     /// Of `counters_ext`, the 64-bit ones of mlx4 in old kernels, and of `counters`.
     counters: Vec<Counters<Counter>>,
@@ -49,12 +50,13 @@ impl PortReader {
         let is_there = |file: &&str| names.iter().any(|name| name == file);
         let state = STATE_FILES.into_iter().filter(is_there).map(BackoffFile::new).collect();
         let (hw, cm, netdevs) = (HwReader::open(&directory), Vec::new(), Vec::new());
+        let directory = KeepingDirectory::new(directory);
         Some(PortReader { number, directory, state, counters, hw, cm, netdevs })
     }
 
     /// Whether it is still the port of this path.
     pub fn is_at(&self, path: &Path) -> bool {
-        self.directory.is_at(path)
+        self.directory.directory.is_at(path)
     }
 
     /// Lets the next read read the state, even if it is backing off.
@@ -66,7 +68,7 @@ impl PortReader {
     pub fn open_cm(&mut self) {
         if self.cm.is_empty() {
             let groups = GROUPS.iter().enumerate().filter_map(|(group, row)| {
-                let directory = self.directory.open_below(row.directory).ok()?;
+                let directory = self.directory.directory.open_below(row.directory).ok()?;
                 let message = |file: &str| MESSAGES.iter().position(|message| *message == file);
                 Some(Counters::open(directory, |file| Some((group, message(file)?))))
             });
@@ -74,15 +76,15 @@ impl PortReader {
         }
     }
 
-    /// The lower half of its first GID (IBTA 1.4, 4.1.1).
-    pub fn guid(&self) -> Option<Guid> {
-        let gid: std::net::Ipv6Addr = self.directory.text("gids/0").parse().ok()?;
-        Some(Guid(gid.to_bits() as u64)).filter(|guid| guid.0 != 0)
+    /// The interface of RoCE, by its first GID.
+    pub fn netdev_by_gid(&self) -> Option<String> {
+        netdev::by_gid(&self.directory.directory)
     }
 
     pub fn open_netdevs(&mut self, owner: &Owner<'_>) {
-        let layer = self.directory.text("link_layer");
-        let names = owner.netdevs_of(&self.directory, self.number, &layer);
+        let directory = &self.directory.directory;
+        let layer = directory.text("link_layer");
+        let names = owner.netdevs_of(directory, self.number, &layer);
         self.netdevs.retain(|netdev| {
             names.iter().any(|(name, _)| **name == *netdev.name) && netdev.exists()
         });
@@ -100,10 +102,10 @@ impl PortReader {
     fn read_state<T>(
         &mut self,
         name: &str,
-        attempt: Attempt,
+        attempt: Attempt<'_>,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        let file = self.state.iter_mut().find(|file| *file.name == *name);
+        let file = self.state.iter_mut().find(|file| file.name() == name);
         file.map_or(Ok(None), |file| file.read(&self.directory, attempt, parse))
     }
 
@@ -112,6 +114,7 @@ impl PortReader {
         // Taken before the state is read, so that an event that comes meanwhile is newer.
         let attempt = context.attempt();
         let at = attempt.now;
+        self.directory.look();
         let state = self.read_state("state", attempt, sysfs::state);
         let may_be_removed = state.as_ref().is_err_and(is_removed);
         let physical_state = self.read_state("phys_state", attempt, sysfs::physical_state);

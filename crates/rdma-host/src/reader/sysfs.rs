@@ -1,9 +1,9 @@
 //! Reads small text files of sysfs, relative to directories that are held open, and parses their values.
 //!
-//! Reading a node of eight HCAs reads some 500 files. Opened by its name in a directory that is open
-//! already, and read into a buffer on the stack, a file costs three system calls and no allocation; by its
-//! whole path the kernel walks eight directories for each. An open directory of sysfs keeps no device alive:
-//! when the device is removed, its files are not found any more.
+//! Reading a node of eight HCAs reads some 500 files; those that are read each time stay open (module `kept`). Opened
+//! by its name in a directory that is open already, and read into a buffer on the stack, a file costs three system
+//! calls and no allocation; by its whole path the kernel walks eight directories for each. An open directory of sysfs
+//! keeps no device alive: when the device is removed, its files are not found any more.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use ib_mad::Lid;
 use ib_mad::port_state::{PhysicalState, PortState};
@@ -37,12 +38,16 @@ pub struct Directory {
 impl Directory {
     /// Opens a directory by its path.
     pub fn open(path: &Path) -> io::Result<Directory> {
+        #[cfg(test)]
+        hooks::count(path, hooks::Call::Open);
         let fd = openat(rustix::fs::CWD, path, DIRECTORY, Mode::empty())?;
         Ok(Directory { fd, path: path.to_owned() })
     }
 
     /// Opens a directory below this one.
     pub fn open_below(&self, path: &str) -> io::Result<Directory> {
+        #[cfg(test)]
+        hooks::count(&self.path, hooks::Call::Open);
         let fd = openat(&self.fd, path, DIRECTORY, Mode::empty())?;
         Ok(Directory { fd, path: self.path.join(path) })
     }
@@ -56,6 +61,8 @@ impl Directory {
     /// Whether `path` leads to this directory now. An open directory stays that of its device when the
     /// device is renamed and another one takes its name.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
+        #[cfg(test)]
+        hooks::count(path, hooks::Call::Other);
         let stats =
             rustix::fs::fstat(&self.fd).and_then(|open| Ok((open, rustix::fs::stat(path)?)));
         stats.is_ok_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
@@ -64,6 +71,8 @@ impl Directory {
     /// The names of its entries, sorted, without those that start with a dot. A name that is not UTF-8 is
     /// skipped, because no label can hold it, and logged once.
     pub fn names(&self) -> io::Result<Vec<String>> {
+        #[cfg(test)]
+        hooks::count(&self.path, hooks::Call::List);
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
             let entry = entry?;
@@ -80,14 +89,16 @@ impl Directory {
 
     /// Another one once a directory in it is made or removed.
     pub(super) fn version(&self) -> Option<Version> {
+        #[cfg(test)]
+        hooks::count(&self.path, hooks::Call::Other);
         let stat = rustix::fs::fstat(&self.fd).ok()?;
         let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));
         Some(Version { links: i128::from(stat.st_nlink), modified })
     }
 
-    fn open_file(&self, name: &str) -> io::Result<OwnedFd> {
+    pub(super) fn open_file(&self, name: &str) -> io::Result<OwnedFd> {
         #[cfg(test)]
-        hooks::call(&self.path, name)?;
+        hooks::count(&self.path, hooks::Call::Open);
         // NONBLOCK: to open a FIFO must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         Ok(openat(&self.fd, name, flags, Mode::empty())?)
@@ -96,17 +107,31 @@ impl Directory {
     /// Reads a file, and parses its value without the blanks around it.
     pub(crate) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
         let _watched = watch::begin(&self.path, name)?;
-        let file = self.open_file(name)?;
-        let mut buffer = [0; MAX_VALUE];
-        let length = rustix::io::read(&file, &mut buffer[..])?;
-        let text = buffer.get(..length).unwrap_or_default();
-        std::str::from_utf8(text).map(str::trim).map(parse).map_err(io::Error::other)
+        self.read_open(&self.open_file(name)?, name)?.parse(parse)
+    }
+
+    /// Reads what an open file of it, of this name, has now.
+    #[cfg_attr(
+        not(test),
+        expect(unused_variables, clippy::unused_self, reason = "only tests look at them")
+    )]
+    pub(super) fn read_open(&self, file: &OwnedFd, name: &str) -> io::Result<Text> {
+        #[cfg(test)]
+        {
+            hooks::count(&self.path, hooks::Call::Read);
+            hooks::call(&self.path, name)?;
+        }
+        let mut bytes = [0; MAX_VALUE];
+        let length = rustix::io::pread(file, &mut bytes[..], 0)?;
+        Ok(Text { bytes, length })
     }
 
     /// Reads the first bytes of a file; fewer if a later part cannot be read.
     pub(super) fn read_bytes(&self, name: &str, max: usize) -> io::Result<Vec<u8>> {
         let _watched = watch::begin(&self.path, name)?;
         let file = self.open_file(name)?;
+        #[cfg(test)]
+        hooks::call(&self.path, name)?;
         let (mut bytes, mut length) = (vec![0; max], 0);
         while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
             match rustix::io::read(&file, rest) {
@@ -127,9 +152,26 @@ impl Directory {
 
     /// The last part of a symbolic link's target: `mlx5_core` for `driver`, a link to `…/drivers/mlx5_core`.
     pub fn link_target(&self, name: &str) -> Option<String> {
+        #[cfg(test)]
+        hooks::count(&self.path, hooks::Call::Other);
         let target = rustix::fs::readlinkat(&self.fd, name, Vec::new()).ok()?;
         let target = target.into_string().ok()?;
         target.rsplit('/').next().filter(|last| !last.is_empty()).map(str::to_owned)
+    }
+}
+
+/// What a file has, on the stack.
+#[derive(Debug)]
+pub(super) struct Text {
+    bytes: [u8; MAX_VALUE],
+    length: usize,
+}
+
+impl Text {
+    /// Parses it without the blanks around it.
+    pub fn parse<T>(&self, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
+        let text = self.bytes.get(..self.length).unwrap_or_default();
+        std::str::from_utf8(text).map(str::trim).map(parse).map_err(io::Error::other)
     }
 }
 
@@ -139,7 +181,17 @@ impl Directory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     links: i128,
+    /// Seconds and nanoseconds.
     modified: (i128, i128),
+}
+
+impl Version {
+    /// How long ago the directory was modified, as far as the clock was not set since.
+    pub fn age(&self) -> Option<Duration> {
+        let (seconds, nanos) = self.modified;
+        let modified = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(modified)?.elapsed().ok()
+    }
 }
 
 /// Logs a name that is not UTF-8. A directory may be listed at each reading, so each path is logged once.
@@ -155,6 +207,8 @@ fn warn_once(path: PathBuf) {
 
 /// The inode number of a directory, by its path.
 pub(super) fn inode(path: &Path) -> io::Result<u64> {
+    #[cfg(test)]
+    hooks::count(path, hooks::Call::Other);
     Ok(rustix::fs::stat(path)?.st_ino)
 }
 
@@ -243,7 +297,7 @@ fn tenths(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(10)?.checked_add(tenth)
 }
 
-/// What tests do at the read of a file: count it, delay it, let it fail.
+/// What tests do at the read of a file: count it, delay it, let it fail; and count system calls.
 #[cfg(test)]
 pub(super) mod hooks {
     use std::collections::BTreeMap;
@@ -251,12 +305,38 @@ pub(super) mod hooks {
     use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};
 
+    /// A system call.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Call {
+        /// And the one that closes it.
+        Open,
+        Read,
+        List,
+        /// Of the state of a directory, or where a link leads.
+        Other,
+    }
+
+    /// The calls below each directory whose calls are counted.
+    static CALLS: Mutex<BTreeMap<PathBuf, BTreeMap<Call, usize>>> = Mutex::new(BTreeMap::new());
+
+    /// Counts a call, if a test wants to know it.
+    pub fn count(path: &Path, call: Call) {
+        for (_, calls) in CALLS.lock().unwrap().iter_mut().filter(|(of, _)| path.starts_with(of)) {
+            *calls.entry(call).or_default() += 1;
+        }
+    }
+
+    /// The calls below a directory since this was last called.
+    pub fn calls(directory: &Path) -> BTreeMap<Call, usize> {
+        CALLS.lock().unwrap().insert(directory.to_owned(), BTreeMap::new()).unwrap_or_default()
+    }
+
     type Hook = Arc<dyn Fn(&str) -> io::Result<()> + Send + Sync>;
 
     /// By directory: tests have different ones.
     static HOOKS: Mutex<BTreeMap<PathBuf, Hook>> = Mutex::new(BTreeMap::new());
 
-    /// Calls `hook` with the name of each file of a directory before it is opened.
+    /// Calls `hook` with the name of each file of a directory before it is read.
     pub fn set(directory: &Path, hook: impl Fn(&str) -> io::Result<()> + Send + Sync + 'static) {
         HOOKS.lock().unwrap().insert(directory.to_owned(), Arc::new(hook));
     }

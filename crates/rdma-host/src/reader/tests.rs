@@ -1,10 +1,12 @@
 //! Devices of a host that change between two reads.
 
 mod blocked;
+mod kept;
 mod ports;
 mod refused;
 mod rig;
 mod slow;
+mod smi;
 
 use std::fs;
 use std::path::PathBuf;
@@ -192,8 +194,34 @@ fn bond_has_only_slaves_of_its_device() {
     assert_eq!(netdevs(1), ["bond0", "eth1", "eth2"]);
 }
 
+/// The kernel stops an interface that is set down before it says so in `flags`.
 #[test]
-fn value_at_limit_of_narrowest_field_is_stuck() {
+fn interface_that_is_being_set_down_is_down() {
+    let sysfs = Sysfs::new();
+    sysfs.device("rxe0", 1);
+    sysfs.put("infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+    sysfs.put("infiniband/rxe0/parent", "eth0\n");
+    let mut host = sysfs.host();
+    let mut is_up = |flags: &str, carrier: Result<&str, i32>| {
+        sysfs.put("net/eth0/flags", flags);
+        sysfs.put("net/eth0/carrier", carrier.unwrap_or_default());
+        let error = carrier.err();
+        sysfs::hooks::set(&sysfs.path("net/eth0"), move |name| match error {
+            Some(error) if name == "carrier" => Err(io::Error::from_raw_os_error(error)),
+            _ => Ok(()),
+        });
+        let netdev = &host.read().devices[0].ports[0].netdevs[0];
+        (netdev.is_admin_up, netdev.carrier)
+    };
+    assert_eq!(is_up("0x1003\n", Ok("1\n")), (Some(true), Some(true)));
+    assert_eq!(is_up("0x1003\n", Ok("0\n")), (Some(true), Some(false)), "a pulled cable");
+    assert_eq!(is_up("0x1003\n", Err(libc::EINVAL)), (Some(false), None), "being set down");
+    assert_eq!(is_up("0x1002\n", Err(libc::EINVAL)), (Some(false), None));
+    assert_eq!(is_up("0x1003\n", Err(libc::EIO)), (Some(true), None), "unknown");
+}
+
+#[test]
+fn value_at_limit_of_narrowest_field_is_saturated() {
     let sysfs = Sysfs::new();
     sysfs.device("mthca0", 1);
     let files = [
@@ -227,7 +255,7 @@ fn panicking_device_is_reopened_at_next_read() {
     let must_panic = Arc::clone(&panics);
     let error_backoff = Duration::from_secs(3600);
     let options = ReadOptions { error_backoff, ethtool: false, cm: false, modules: false };
-    let context = ReadContext { time: Time::Clock(Clock::start()), options };
+    let context = ReadContext { options, ..host.context.clone() };
     host.executor =
         TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
             let is_sick = must_panic.load(Ordering::Relaxed) && *reader.device.name == *"mlx5_0";
@@ -265,24 +293,6 @@ fn problem_of_listing_names_the_path() {
         problem.contains("--path.sysfs") && problem.contains("/sys: No such file"),
         "{problem}"
     );
-}
-
-#[test]
-fn whole_name_matches_and_exclude_wins() {
-    for (include, exclude, matching, excluded) in [
-        (None, None, "mlx5_0", ""),
-        (None, Some("mlx5_1"), "mlx5_10", "mlx5_1"),
-        (Some("mlx5_[0-3]|rxe.*"), None, "rxe0", "mlx5_30"),
-        (Some("mlx5_.*"), Some("mlx5_bond_.*"), "mlx5_0", "mlx5_bond_0"),
-    ] {
-        let filter = DeviceFilter::new(include, exclude).unwrap();
-        assert!(filter.matches(matching), "{include:?} {exclude:?} {matching}");
-        assert!(excluded.is_empty() || !filter.matches(excluded), "{include:?} {excluded}");
-    }
-    for (include, exclude) in [(None, Some("mlx5_(")), (Some("mlx5_("), None)] {
-        let error = DeviceFilter::new(include, exclude).unwrap_err();
-        assert!(!error.is_empty() && !error.contains('\n'), "{error:?}");
-    }
 }
 
 #[test]

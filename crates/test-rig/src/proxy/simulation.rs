@@ -75,7 +75,8 @@ impl Responder {
         }
         let lid = if mad.is_directed() { Lid::PERMISSIVE } else { lid };
         let (route, qp, qkey, sl, p_key) = (None, 1, 0, 0, None);
-        let request = OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout: TIMEOUT, mad };
+        let (plane, timeout) = (0, TIMEOUT);
+        let request = OutgoingMad { class, plane, lid, route, qp, qkey, sl, p_key, timeout, mad };
         self.0.send(&request).ok()?;
         let until = self.0.now() + TIMEOUT + Duration::from_secs(1);
         match self.0.receive(until).ok()?? {

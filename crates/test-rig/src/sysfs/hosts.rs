@@ -2,6 +2,7 @@
 
 use super::Tree;
 use super::device::{Device, Netdev};
+use super::nvidia::connectx8_ethernet;
 
 /// A host and its name.
 pub struct Host {
@@ -30,6 +31,7 @@ pub fn every_host() -> Vec<Host> {
     vec![
         Host { name: "HGX, 8 HCAs on NDR and a bond", tree: hgx() },
         one("XDR", Device::mlx5_xdr("mlx5_0")),
+        Host { name: "ConnectX-8 on Ethernet", tree: connectx8_ethernet() },
         one("mlx4 with counters_ext", Device::mlx4("mlx4_0")),
         one("mthca on an old kernel", Device::mthca("mthca0")),
         one("hfi1", Device::hfi1("hfi1_0")),

@@ -89,12 +89,12 @@ impl Device {
     }
 
     /// The model of the hardware, for devices that have hardware.
-    fn hardware(self, revision: &str, board: &str, kind: &str) -> Self {
+    pub(super) fn hardware(self, revision: &str, board: &str, kind: &str) -> Self {
         self.file("hw_rev", revision).file("board_id", board).file("hca_type", kind)
     }
 
     /// The counters of a port, as since Linux 4.5.
-    fn counters(self, port: u8) -> Self {
+    pub(super) fn counters(self, port: u8) -> Self {
         let directory = format!("ports/{port}/counters");
         self.counts(&directory, CLASSIC).counts(&directory, EXTENDED)
     }
@@ -103,7 +103,7 @@ impl Device {
         self.file(&format!("{directory}/lifespan"), "10")
     }
 
-    fn mlx5(name: &str, rate: &str, layer: &str) -> Self {
+    pub(super) fn mlx5(name: &str, rate: &str, layer: &str) -> Self {
         Device::new(name, "1: CA", &format!("node-1 {name}"), "28.39.1002")
             .hardware("0", "MT_0000000838", "MT4129")
             .port(1, ACTIVE.0, ACTIVE.1, rate, layer)

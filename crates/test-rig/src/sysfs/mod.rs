@@ -10,6 +10,7 @@
 mod device;
 mod hosts;
 mod makes;
+mod nvidia;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -20,6 +21,7 @@ use tempfile::TempDir;
 
 pub use device::{Content, Device, Netdev};
 pub use hosts::{Host, every_host, hgx};
+pub use nvidia::{Copies, Vpd, connectx8, connectx8_ethernet, hgx_b200};
 
 /// A sysfs of its own, deleted with this value and its readers.
 pub struct Tree {

@@ -1,6 +1,6 @@
 //! Compares each observation of a fabric with the one before: the fabric as a whole, its nodes, links and ports.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -128,12 +128,19 @@ impl EventDetector {
     }
 }
 
-/// Adds an event for each cable that was moved, and for each new link that was not known before.
+/// Adds an event for each cable that was moved, and for each new link that was not known before. The planes of a link
+/// are one: the lowest of those that changed tells it.
 fn push_changes(old: &Fabric, new: &Fabric, is_known: impl Fn(LinkId) -> bool, sweep: &mut Sweep) {
     let began = sweep.snapshot.began;
+    let (mut added, mut moved) = (HashSet::new(), HashSet::new());
     for change in change::diff(old, new) {
         match change {
             FabricChange::LinkMoved { port, from, to } => {
+                let index = new.find(PortKey::new(port.guid, port.port));
+                let whole = index.and_then(|index| new.plane_of(index));
+                if whole.is_some_and(|(whole, _)| !moved.insert(whole)) {
+                    continue;
+                }
                 let text = format!("neighbor changed from {from} to {to}");
                 let place = port_label(&port.node, port.port);
                 let about = About::Port(port.guid, port.port);
@@ -141,7 +148,7 @@ fn push_changes(old: &Fabric, new: &Fabric, is_known: impl Fn(LinkId) -> bool, s
             }
             FabricChange::LinkAppeared(a, b) => {
                 let id = new.find(PortKey::new(a.guid, a.port)).and_then(|port| new.link_id(port));
-                if let Some(id) = id.filter(|id| !is_known(*id)) {
+                if let Some(id) = id.filter(|id| !is_known(*id) && added.insert(*id)) {
                     let [a, b] = [a, b].map(|end| port_label(&end.node, end.port));
                     let (about, place) = (About::Link(id), format!("{a} – {b}"));
                     sweep.push(EventKind::LinkAdded, about, place, "new link discovered", began);

@@ -7,15 +7,23 @@ use serde_json::{Value, json};
 use crate::event::{About, EventKind, FlapCause, NewEvent, downtime_detail, flap_text};
 use crate::model::time;
 use crate::record::events::sweep::Sweep;
-use ib_fabric::topology::{Link, LinkId};
-use ib_fabric::{PortIndex, Snapshot};
+use ib_fabric::topology::{Link, LinkId, Node};
+use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::outage::Loss;
 use ib_health::outage::duration;
 use ib_health::verdict::Repair;
 use ib_health::{LinkAssessment, Reason, Verdict, explain};
-use ib_mad::Moment;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::register::text;
+use ib_mad::{Guid, Moment};
+
+/// The nodes that a multi-plane switch has at most: one for each plane.
+const MAX_SWITCH_NODES: usize = 4;
+
+/// A link by its ends, as its events name it.
+pub(super) fn link_label(fabric: &Fabric, link: Link) -> String {
+    format!("{} – {}", fabric.port_label(link.low), fabric.port_label(link.high))
+}
 
 /// A link as it was last known.
 #[derive(Clone, Copy, Debug)]
@@ -80,13 +88,7 @@ impl LastLink {
     pub fn update(&mut self, found: &LinkAssessment, sweep: &mut Sweep) {
         let (snapshot, assessment) = (sweep.snapshot, sweep.assessment);
         let Some(id) = snapshot.fabric.link_id(found.link.low) else { return };
-        let place = |link: Link| {
-            format!(
-                "{} – {}",
-                snapshot.fabric.port_label(link.low),
-                snapshot.fabric.port_label(link.high)
-            )
-        };
+        let place = |link: Link| link_label(&snapshot.fabric, link);
         let mut push = |kind, text: String, at, detail| {
             let (at, about) = (snapshot.anchor.wall_of(at), About::Link(id));
             sweep.events.push(NewEvent { at, kind, about, place: place(found.link), text, detail });
@@ -101,7 +103,9 @@ impl LastLink {
                 Some(true) if !up => {
                     self.down_at = Some(at);
                     let text = explain::reason(Reason::Down, found, assessment, snapshot);
-                    push(EventKind::LinkDown, text, at, Value::Null);
+                    let cages = cages(snapshot, found.link);
+                    let detail = cages.map_or(Value::Null, |cages| json!({"cages": cages}));
+                    push(EventKind::LinkDown, text, at, detail);
                 }
                 Some(false) if up => {
                     let down = self.down_at.take().map(|down| duration(at.since(down)));
@@ -119,12 +123,18 @@ impl LastLink {
         for loss in found.losses.iter().flat_map(|losses| losses.iter()) {
             if loss.number > known {
                 self.losses = loss.number;
-                let (kind, text, detail) = describe_loss(loss, |at| snapshot.anchor.wall_of(at));
+                let (kind, text, mut detail) =
+                    describe_loss(loss, |at| snapshot.anchor.wall_of(at));
+                if let Some(cages) = cages(snapshot, found.link) {
+                    detail["cages"] = cages;
+                }
                 push(kind, text, loss.at, detail);
             }
         }
-        let mut ends = found.link.ports().into_iter();
-        let rate = ends.find_map(|port| active_rate(snapshot, port));
+        let planes = found.plane_links().filter_map(|plane| snapshot.slower_end(plane.link));
+        let up = planes.filter(|status| status.link_up());
+        let slower = up.min_by_key(|status| (status.rate(), status.width));
+        let rate = slower.and_then(|status| status.width.zip(status.speed));
         if let Some(now) = rate
             && let Some(was) = self.rate.replace(now).filter(|was| *was != now)
         {
@@ -170,17 +180,21 @@ impl Sweep<'_> {
             text += repair.help();
         }
         let snapshot = self.snapshot;
+        let mut detail = json!({
+            "from": was.label(), "to": found.verdict.label(), "reasons": reasons,
+            "repair": found.repair.map(Repair::label),
+            "modules": self.modules(found.link),
+        });
+        if let Some(cages) = cages(snapshot, found.link) {
+            detail["cages"] = cages;
+        }
         NewEvent {
             at: snapshot.anchor.wall_of(snapshot.ended.max(found.since)),
             kind: if is_same { EventKind::VerdictUpdated } else { EventKind::VerdictChanged },
             about: About::Link(id),
             place,
             text,
-            detail: json!({
-                "from": was.label(), "to": found.verdict.label(), "reasons": reasons,
-                "repair": found.repair.map(Repair::label),
-                "modules": self.modules(found.link),
-            }),
+            detail,
         }
     }
 
@@ -197,6 +211,28 @@ impl Sweep<'_> {
         });
         modules.collect()
     }
+}
+
+/// The cages of switches that a link ends in, if any is known: two ports of a twin-port module share one. The ASICs of
+/// one multi-plane switch number its cages together, so that its SystemImageGUID identifies it. More nodes than such a
+/// switch has are other switches.
+fn cages(snapshot: &Snapshot, link: Link) -> Option<Value> {
+    let cages = link.ports().into_iter().filter_map(|port| {
+        let node = snapshot.fabric.node_of(port);
+        let panel = snapshot.fabric.front_panel(port).filter(|_| node.is_switch())?;
+        let identity = &node.identity;
+        let system = identity.system_guid;
+        let is_one = panel.plane.is_some() && is_one_switch(&snapshot.fabric, system);
+        let guid = if is_one { system } else { identity.guid };
+        Some(json!({"switch": node.name, "guid": guid.to_string(), "cage": panel.cage?}))
+    });
+    Some(cages.collect::<Vec<_>>()).filter(|cages| !cages.is_empty()).map(Value::from)
+}
+
+/// Whether a SystemImageGUID is that of one switch.
+fn is_one_switch(fabric: &Fabric, system: Guid) -> bool {
+    let is_its = |node: &&Node| node.is_switch() && node.identity.system_guid == system;
+    system != Guid::default() && fabric.nodes.iter().filter(is_its).count() <= MAX_SWITCH_NODES
 }
 
 /// The width and speed of a port with a link.

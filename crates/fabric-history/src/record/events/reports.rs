@@ -5,13 +5,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::json;
 
 use crate::cable_life::SeenAt;
-use crate::event::EventKind;
+use crate::event::{About, EventKind};
 use crate::model::time;
+use crate::record::events::links::link_label;
 use crate::record::events::ports::{LastPort, LastPorts};
 use crate::record::events::sweep::Sweep;
 use crate::record::module_places::{self, ModulePlaces, Place, Serial, unix_seconds};
-use ib_fabric::PortIndex;
+use ib_fabric::aggregated_links::AggregatedLink;
 use ib_fabric::hardware::PortHardware;
+use ib_fabric::{Fabric, PortIndex};
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
 use ib_mad::{Moment, PortKey};
@@ -67,7 +69,8 @@ impl DeviceReports {
         let now = unix_seconds(wall);
         let moved = if is_known { None } else { earlier(before, sweep, index, serial, now) };
         let was = self.places.enter(end, serial, now).filter(|was| *was != serial);
-        if was.is_none() && moved.is_none() {
+        let is_new = was.is_some() || moved.is_some();
+        if !is_new || !is_first_plane(&sweep.snapshot.fabric, index) {
             return;
         }
         let part_number = text(&module.part_number);
@@ -83,6 +86,11 @@ impl DeviceReports {
         let (kind, place) = (EventKind::CableChanged, sweep.snapshot.fabric.port_label(index));
         sweep.push_detailed(kind, end.into(), place, says, read.at, detail);
     }
+}
+
+/// Whether a port is the one for which the cable of its link is told: each plane reports the same one.
+fn is_first_plane(fabric: &Fabric, port: PortIndex) -> bool {
+    fabric.aggregated_link(port).is_none_or(|link| link.lead().ports().contains(&port))
 }
 
 /// Where a cable was before.
@@ -112,9 +120,17 @@ fn update_link_down(sweep: &mut Sweep, index: PortIndex, port: &PortHardware, la
     }
     *known = port.link_downs;
     if let Some(reason) = read.value.describe() {
-        let about = sweep.snapshot.fabric.port_key(index).into();
-        let place = sweep.snapshot.fabric.port_label(index);
-        sweep.push(EventKind::LinkDownReason, about, place, reason, read.at);
+        let fabric = &sweep.snapshot.fabric;
+        let port = fabric.port_label(index);
+        // The port of a plane is told in the link's events, which have its place.
+        let whole = fabric.aggregated_link(index).map(AggregatedLink::lead);
+        let (about, place, text) = match whole.zip(fabric.link_id(index)) {
+            Some((lead, id)) => {
+                (About::Link(id), link_label(fabric, lead), format!("{port}: {reason}"))
+            }
+            None => (fabric.port_key(index).into(), port, reason),
+        };
+        sweep.push(EventKind::LinkDownReason, about, place, text, read.at);
     }
 }
 
@@ -150,7 +166,15 @@ fn earlier(
     let is_twin = |it: &Place| {
         it.end.guid == guid && now.saturating_sub(it.until) < TWINS && reports_it(it.end)
     };
-    let is_elsewhere = |it: &&Place| Some(it.end) != peer && !still_has_it(&it.end) && !is_twin(it);
+    let whole = fabric.aggregated_links.place_of(port);
+    let is_plane = |of: PortKey| {
+        whole.is_some()
+            && whole == fabric.find(of).and_then(|it| fabric.aggregated_links.place_of(it))
+    };
+    let is_elsewhere = |it: &&Place| {
+        let is_its = Some(it.end) == peer || is_plane(it.end);
+        !is_its && !still_has_it(&it.end) && !is_twin(it)
+    };
     let elsewhere = || places.iter().filter(is_elsewhere);
     let seen = |place: &Place| {
         let place_of = fabric.find(place.end).map(|port| sweep.snapshot.fabric.port_label(port))?;

@@ -4,14 +4,16 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::EventDetector;
-use crate::event::NewEvent;
+use crate::event::{About, NewEvent};
 use fabric_observation::{Collector, Mastership, Observation};
 use ib_fabric::snapshot::PortRead;
-use ib_fabric::testing::{end, fabric, found};
+use ib_fabric::testing::{PlaneNet, end, fabric, found};
+use ib_fabric::topology::LinkId;
 use ib_fabric::{NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_health::assessment::Flow;
 use ib_health::congestion::{Level, Region, Role, RootCause};
 use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
+use ib_health::testing::PlaneSweeps;
 use ib_health::verdict::Reasons;
 use ib_health::{Assessment, LinkAssessment, PortAssessment, Reason, Verdict};
 use ib_mad::moment::Anchor;
@@ -51,6 +53,7 @@ impl Simulation {
             reference: None,
             replaced: None,
             repeated_flaps: None,
+            planes: Box::default(),
         };
         let assessment = Assessment {
             ports: PortMap::filled(fabric.ports.len(), PortAssessment::default()),
@@ -498,4 +501,125 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
     let port = sim.snapshot().fabric.find(end(1, 1)).unwrap();
     sim.snapshot().statuses[port] = PortRead::Ok(PortStatus::default());
     assert_eq!(set(&mut sim, &[(1, 1, b'D', 0), (1, 2, b'D', 0)]), [""; 0]);
+}
+
+/// A sweep as a monitor publishes it, and when it ended.
+fn observed((snapshot, assessment): (Snapshot, Assessment)) -> (Observation, SystemTime) {
+    let now = snapshot.anchor.wall_of(snapshot.ended);
+    let snapshot = Some(Arc::new(snapshot));
+    let mut observation = Observation { snapshot, assessment, ..Observation::default() };
+    for collector in Collector::ALL {
+        observation.stats.set_success(collector, true);
+    }
+    (observation, now)
+}
+
+#[test]
+fn planes_of_a_link_have_its_events() {
+    let mut planes = PlaneSweeps::sound(PlaneNet::of_four_nodes());
+    let mut detector = EventDetector::default();
+    let mut observe = |planes: &mut PlaneSweeps| {
+        let (observation, now) = observed(planes.sweep());
+        let events = detector.update(&observation, now);
+        let line = |event: &NewEvent| format!("{} {}", event.kind.label(), event.place);
+        events.iter().map(line).collect::<Vec<_>>()
+    };
+    let host = "node 161 port 1 (sw1p1) – node 177 port 1";
+    assert_eq!(observe(&mut planes), NONE);
+    // A plane goes down: that degrades the link, which is up.
+    planes.take_down(end(0xa3, 1));
+    assert_eq!(observe(&mut planes), [format!("verdict_changed {host}")]);
+    // The others follow.
+    for node in [0xa1, 0xa2, 0xa4] {
+        planes.take_down(end(node, 1));
+    }
+    let events = observe(&mut planes);
+    assert_eq!(events, [format!("link_down {host}")]);
+    planes.states.clear();
+    let events: Vec<String> = (0..8).flat_map(|_| observe(&mut planes)).collect();
+    let flaps = events.iter().filter(|event| event.starts_with("flap ")).count();
+    let ups = events.iter().filter(|event| event.starts_with("link_up ")).count();
+    assert_eq!((flaps, ups), (1, 1), "{events:#?}");
+    // The cable is moved to another port of the switch, with all of its planes.
+    for plane in 1..=4 {
+        planes.net.unplug(end(0xa0 + plane, 1));
+        planes.net.links.push((end(0xa0 + plane, 6), end(0xb1, plane as u8)));
+    }
+    planes.discover();
+    let events = observe(&mut planes);
+    let of = |kind: &str| events.iter().filter(|event| event.starts_with(kind)).count();
+    assert_eq!((of("cable_moved "), of("link_added ")), (1, 0), "{events:#?}");
+    // Another cable is plugged in.
+    for plane in 1..=4 {
+        planes.net.links.push((end(0xa0 + plane, 1), end(0xc0 + plane, 6)));
+    }
+    planes.discover();
+    let events = observe(&mut planes);
+    assert_eq!(events, ["link_added node 161 port 1 – node 193 port 6"]);
+}
+
+#[test]
+fn devices_report_of_a_link_of_planes_in_its_events() {
+    use ib_fabric::hardware::{Hardware, PortHardware, ReadAt};
+    use ib_mad::register::{LinkDown, Module};
+
+    let mut planes = PlaneSweeps::sound(PlaneNet::of_four_nodes());
+    let mut detector = EventDetector::default();
+    let mut observe = |serial: u8, link_downs: u64| {
+        let (mut snapshot, assessment) = planes.sweep();
+        let mut hardware = Hardware::default();
+        for node in 0xa1..=0xa4 {
+            let value = Module { kind: 1, serial_number: [serial; 16], ..Module::default() };
+            let down = LinkDown { blame: 2, remote_reason: 38, ..LinkDown::default() };
+            let down = Box::new(ReadAt { value: down, at: snapshot.ended });
+            let link_downs = if node == 0xa3 { link_downs } else { 0 };
+            *hardware.port_mut(end(node, 1)) = PortHardware {
+                module: Some(Arc::new(ReadAt { value, at: snapshot.ended })),
+                link_down: (link_downs > 0).then_some(down),
+                link_downs,
+                ..PortHardware::default()
+            };
+        }
+        snapshot.hardware = Arc::new(hardware);
+        let now = snapshot.anchor.wall_of(snapshot.ended);
+        let snapshot = Some(Arc::new(snapshot));
+        let mut observation = Observation { snapshot, assessment, ..Observation::default() };
+        for collector in Collector::ALL {
+            observation.stats.set_success(collector, true);
+        }
+        detector.update(&observation, now)
+    };
+    assert_eq!(texts(&observe(b'A', 0)), NONE);
+    let events = observe(b'A', 1);
+    let link = LinkId::between(end(0xa1, 1), end(0xb1, 1));
+    assert_eq!(events[0].about, About::Link(link));
+    assert_eq!(events[0].place, "node 161 port 1 (sw1p1) – node 177 port 1");
+    let text = "link_down_reason: node 163 port 1 (sw1p1): remote side, device reset";
+    assert_eq!(texts(&events), [text]);
+    // Each plane reports the cable that replaced the other one.
+    let events = observe(b'B', 1);
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!((events[0].kind.label(), events[0].about), ("cable_changed", end(0xa1, 1).into()));
+}
+
+#[test]
+fn cages_of_switches_that_share_a_system_guid_are_told_apart() {
+    let guid_of_cage = |net: PlaneNet| {
+        let mut planes = PlaneSweeps::sound(net);
+        let mut detector = EventDetector::default();
+        let mut observe = |planes: &mut PlaneSweeps| {
+            let (observation, now) = observed(planes.sweep());
+            detector.update(&observation, now)
+        };
+        observe(&mut planes);
+        planes.take_down(end(0xa2, 1));
+        let events: Vec<_> = (0..40).flat_map(|_| observe(&mut planes)).collect();
+        let cages = events.iter().find_map(|event| event.detail.get("cages").cloned());
+        cages.unwrap()[0]["guid"].clone()
+    };
+    assert_eq!(guid_of_cage(PlaneNet::of_four_nodes()), "0x00000000000000a0");
+    let mut shared = PlaneNet::of_four_nodes();
+    let switches = shared.nodes.iter_mut().filter(|it| it.identity.kind == NodeKind::Switch);
+    switches.for_each(|node| node.identity.system_guid = end(0xa0, 1).guid);
+    assert_eq!(guid_of_cage(shared), "0x00000000000000a2");
 }

@@ -16,6 +16,10 @@ pub(super) struct NodeDraft {
     pub(super) info: NodeInfo,
     /// The route on which it was found first, and is queried.
     pub(super) route: DirectedRoute,
+    /// The node through which it was found.
+    pub(super) parent: Option<usize>,
+    /// It responds slowly, or is behind such a node.
+    pub(super) is_slow: bool,
     pub(super) found: DiscoveredNode,
     pub(super) queried: HashSet<PortNumber>,
     /// Ports of a switch that responded before its port 0, from which the valid speed fields are known; `None` once
@@ -90,6 +94,21 @@ pub(super) struct Step {
     pub(super) target: DiscoveryRequest,
 }
 
+impl Step {
+    /// The node that it is about, or beyond which it leads.
+    pub(super) fn node(&self) -> Option<usize> {
+        match self.target {
+            DiscoveryRequest::Node { from, .. } => from.map(|(node, _)| node),
+            DiscoveryRequest::Description { node }
+            | DiscoveryRequest::Switch { node }
+            | DiscoveryRequest::Capabilities { node }
+            | DiscoveryRequest::Port { node, .. }
+            | DiscoveryRequest::Extended { node, .. } => Some(node),
+            DiscoveryRequest::Recheck { .. } | DiscoveryRequest::RecheckPort { .. } => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DiscoveryRequest {
     // NodeInfo. `from` is the port from which the route leaves the known part of the fabric; with `verify`
@@ -97,6 +116,8 @@ pub(super) enum DiscoveryRequest {
     Node { from: Option<DraftPort>, verify: bool },
     Description { node: usize },
     Switch { node: usize },
+    // GeneralInfo of subnet management, of a switch.
+    Capabilities { node: usize },
     Port { node: usize, port: PortNumber },
     // Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
     Extended { node: usize, port: PortNumber },

@@ -2,31 +2,52 @@
 //!
 //! Of each node NodeInfo, NodeDescription and PortInfo are read, and through each linked port of a
 //! switch those of its neighbor. HCAs and routers do not forward, so the discovery ends there; the
-//! local one is the exception, because it begins there.
+//! local one is the exception, because it begins there. With a multi-plane HCA it begins at the port of each plane, and
+//! what several of them lead to is asked once.
 
 mod cables;
+mod cut;
 mod draft;
+mod front_panels;
+mod kind;
+mod kind_survey;
+mod limits;
+mod panel_queue;
 mod request;
 mod state;
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::port_state::{PortState, PortStatus, SpeedFields};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
+use ib_mad::vendor_smp::SmpCapabilities;
 use ib_umad::plan::QueryPlan;
 use ib_umad::{Address, QueuePair, Request};
 
 use super::Outcome;
 use crate::assembly::{DiscoveredNode, DiscoveredPort};
+use crate::routes::PlaneRoot;
 use draft::{Cable, DiscoveryRequest, DraftPort, NodeDraft, same_device};
 use ib_mad::{DirectedRoute, Guid, Moment, PortKey, PortNumber, device};
+pub use limits::{DiscoveryLimits, LimitReached};
 pub use state::{Discovery, DiscoveryResult};
 
+/// A node that takes longer to respond waits for the others. An agent in firmware takes 50 µs; one that times out and
+/// responds to the second try is slow, too.
+const SLOW: Duration = Duration::from_millis(100);
+
 impl Discovery {
-    fn handle_node(&mut self, route: DirectedRoute, from: Option<DraftPort>, info: NodeInfo) {
+    fn handle_node(
+        &mut self,
+        route: DirectedRoute,
+        from: Option<DraftPort>,
+        info: NodeInfo,
+        took: Duration,
+    ) {
         let Some(identity) = info.identity() else {
             let (guid, kind) = (info.node_guid, info.node_type);
             self.gap(route, format!("node {guid} has unknown node type {kind}: ignored"));
@@ -39,16 +60,27 @@ impl Discovery {
                 return self.leave_out(info.node_guid, behind);
             }
             Some(&node) => node,
-            None if self.ports + usize::from(identity.port_count) > self.limit => {
+            None if self.ports + usize::from(identity.port_count) > self.limits.steps => {
+                self.without_neighbor.extend(from.map(|(from, port)| self.nodes[from].end(port)));
                 return self.overflow(route);
             }
-            None => self.add_node(route, info, identity),
+            None => {
+                let parent = from.map(|(from, _)| from);
+                let is_slow =
+                    took > SLOW || parent.is_some_and(|parent| self.nodes[parent].is_slow);
+                self.add_node((route, parent, is_slow), info, identity)
+            }
         };
         // Ports of a CA or router are found one by one, by their own routes.
         let draft = &mut self.nodes[node];
         if from.is_none() {
-            self.result.fabric.local_port =
-                Some(draft.end(if draft.is_switch() { 0 } else { info.local_port }));
+            let port = draft.end(if draft.is_switch() { 0 } else { info.local_port });
+            let (found, plane) = (&mut self.result.fabric, route.plane());
+            // Whichever responds first.
+            if found.plane_roots.iter().all(|root| plane < root.plane) {
+                found.local_port = Some(port);
+            }
+            found.plane_roots.push(PlaneRoot { plane, port });
         }
         if !draft.is_switch() && !draft.queried.contains(&info.local_port) {
             let (number, guid) = (info.local_port, info.port_guid);
@@ -63,7 +95,12 @@ impl Discovery {
         }
     }
 
-    fn add_node(&mut self, route: DirectedRoute, info: NodeInfo, identity: NodeIdentity) -> usize {
+    fn add_node(
+        &mut self,
+        (route, parent, is_slow): (DirectedRoute, Option<usize>, bool),
+        info: NodeInfo,
+        identity: NodeIdentity,
+    ) -> usize {
         let node = self.nodes.len();
         let (is_switch, port_count) = (identity.kind == NodeKind::Switch, identity.port_count);
         self.ports += usize::from(port_count);
@@ -71,6 +108,8 @@ impl Discovery {
         self.nodes.push(NodeDraft {
             info,
             route,
+            parent,
+            is_slow,
             found: DiscoveredNode { identity, ports: Vec::new() },
             queried: HashSet::new(),
             early: is_switch.then(Vec::new),
@@ -78,8 +117,12 @@ impl Discovery {
         self.query(route, DiscoveryRequest::Description { node });
         if is_switch {
             self.query(route, DiscoveryRequest::Switch { node });
-            for port in 0..=port_count {
+            let is_cut = self.cut.contains(&info.node_guid);
+            for port in 0..=if is_cut { 0 } else { port_count } {
                 self.query_port(node, port, route);
+            }
+            if is_cut {
+                self.cut_off(node, route);
             }
         }
         node
@@ -99,6 +142,10 @@ impl Discovery {
         }
         if !draft.is_switch() || port == 0 {
             draft.found.identity.reports_fec |= info.reports_fec();
+            self.note_announcement(route, (node, port), &info);
+            if port == 0 {
+                self.ask_kind(route, node, &info);
+            }
             self.set_status(route, (node, port), info.status(info.speed_fields()));
             if self.nodes[node].is_switch() {
                 self.set_speed_fields(route, node, info.speed_fields());
@@ -111,7 +158,12 @@ impl Discovery {
         }
     }
 
-    fn set_speed_fields(&mut self, route: DirectedRoute, node: usize, fields: SpeedFields) {
+    pub(super) fn set_speed_fields(
+        &mut self,
+        route: DirectedRoute,
+        node: usize,
+        fields: SpeedFields,
+    ) {
         let draft = &mut self.nodes[node];
         draft.found.identity.speed_fields = fields;
         for (port, info) in draft.early.take().unwrap_or_default() {
@@ -162,9 +214,12 @@ impl QueryPlan for Discovery {
         if qp != QueuePair::Qp0 {
             return None;
         }
-        while let Some(step) = self.steps.get(self.next) {
-            let tag = self.next as u64;
-            self.next += 1;
+        if self.is_over() {
+            return None;
+        }
+        while let Some(index) = self.fast.pop_front().or_else(|| self.slow.pop_front()) {
+            let step = self.steps[index];
+            let tag = index as u64;
             // Meanwhile the far end may have been found from its other side.
             if let DiscoveryRequest::Node { from: Some((node, port)), verify: false } = step.target
             {
@@ -178,20 +233,32 @@ impl QueryPlan for Discovery {
                 }
             }
             let (to, query) = (Address::Directed(step.route), self.query_of(step.target));
+            self.sent.insert(index, self.now);
             return Some((Request { to, query }, tag));
         }
-        None
+        self.next_front_panel()
     }
 
-    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, _at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Outcome<'_>, at: Moment) {
+        if tag & front_panels::TAG != 0 {
+            self.now = at;
+            return self.handle_front_panel((tag & !front_panels::TAG) as usize, outcome);
+        }
         let Some(&step) = self.steps.get(tag as usize) else { return };
+        self.now = at;
+        let began = *self.began.get_or_insert(at);
+        let sent = self.sent.remove(&(tag as usize)).unwrap_or(at);
+        let took = at.since(sent.max(began));
+        if at.since(began) > self.limits.time {
+            self.reached = Some(LimitReached::Time);
+        }
         let mad = match outcome {
             Ok(mad) => mad,
             Err(failure) => return self.handle_failure(step, failure),
         };
         match step.target {
             DiscoveryRequest::Node { from, .. } => {
-                self.handle_node(step.route, from, NodeInfo::decode(mad));
+                self.handle_node(step.route, from, NodeInfo::decode(mad), took);
             }
             DiscoveryRequest::Recheck { conflict } => {
                 self.handle_recheck(conflict, Some(NodeInfo::decode(mad)));
@@ -215,6 +282,9 @@ impl QueryPlan for Discovery {
                     self.result.state_changes.insert(identity.guid);
                 }
             }
+            DiscoveryRequest::Capabilities { .. } => {
+                self.handle_capabilities(SmpCapabilities::decode(mad));
+            }
             DiscoveryRequest::Port { node, port } => {
                 self.handle_port(step.route, node, port, PortInfo::decode(mad));
             }
@@ -231,5 +301,9 @@ impl QueryPlan for Discovery {
                 }
             }
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.reached == Some(LimitReached::Time)
     }
 }

@@ -2,6 +2,7 @@
 
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::{PortState, SpeedFields};
+use ib_mad::vendor_smp::SmpCapabilities;
 use ib_umad::RequestError;
 
 use super::draft::{DiscoveryRequest, Step};
@@ -15,7 +16,7 @@ const MAX_SILENT: usize = 128;
 
 impl Discovery {
     /// GUID of a port; the ports of a switch have that of its port 0.
-    fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
+    pub(super) fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
         let draft = &self.nodes[node];
         let own = draft.port(port).filter(|_| !draft.is_switch());
         own.map_or(draft.info.port_guid, |found| found.guid)
@@ -40,6 +41,7 @@ impl Discovery {
             }
             DiscoveryRequest::Description { node } => (smp::node_description(), node_key(node)),
             DiscoveryRequest::Switch { node } => (smp::switch_info(), node_key(node)),
+            DiscoveryRequest::Capabilities { node } => (SmpCapabilities::query(), node_key(node)),
             DiscoveryRequest::Port { node, port } => (smp::port_info(port), port_key(node, port)),
             DiscoveryRequest::Extended { node, port } => {
                 (smp::mellanox_extended_port_info(port), port_key(node, port))
@@ -81,6 +83,7 @@ impl Discovery {
             DiscoveryRequest::Extended { .. }
             | DiscoveryRequest::RecheckPort { .. }
             | DiscoveryRequest::Node { verify: true, .. } => {}
+            DiscoveryRequest::Capabilities { .. } => self.handle_no_capabilities(failure),
             // No response: the node is not there any more.
             DiscoveryRequest::Recheck { conflict } => self.handle_recheck(conflict, None),
             // Counted at the end: it may be found from its other side.
@@ -98,6 +101,11 @@ impl Discovery {
             DiscoveryRequest::Node { from: None, .. } => {
                 self.result.failures += 1;
                 self.result.local_error = Some(failure);
+                if step.route.plane() > 0 {
+                    let plane = step.route.plane();
+                    let gap = format!("no discovery from plane {plane}: its local port: {failure}");
+                    self.gap(step.route, gap);
+                }
             }
             DiscoveryRequest::Description { node } => {
                 self.fail(step.route, node, "NodeDescription", failure);

@@ -49,6 +49,8 @@ pub(super) struct Device {
     /// Registers and attributes that it refused: of the device, or of a port.
     refused: HashSet<(Kind, Option<PortNumber>)>,
     backoffs: HashMap<Scope, Backoff>,
+    /// Whether it responds: `Some(false)` after a GeneralInfo without a response, until any.
+    pub responds: Option<bool>,
     /// A timeout ends the requests of a run.
     pub not_before: Moment,
 }
@@ -93,6 +95,9 @@ impl Device {
         hardware: &mut Hardware,
     ) {
         self.not_before = until;
+        if item.what.is_none() {
+            self.responds = Some(false);
+        }
         for scope in scopes(item.what) {
             let backoff = self.backoffs.entry(scope).or_default();
             backoff.timeouts += 1;

@@ -3,6 +3,7 @@
 //! These tests cover what ibsim cannot do: routers, one-MAD devices, devices without ClassPortInfo,
 //! nodes that stop responding during a discovery. Agreement with infiniband-diags is tested on ibsim.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -26,15 +27,24 @@ use crate::names::Naming;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex};
 
+mod confirmation;
 mod counter_sources;
 mod duplicates;
+mod endless;
 mod fec_modes;
+mod front_panels;
 mod hidden_nodes;
+mod kind;
+mod max_mads;
+mod ordinary;
+mod planes;
 #[path = "../../../tests/simulated/plans.rs"]
 mod plans;
+mod refusals;
 mod registers;
 mod sm_sweep;
 
+use confirmation::swept_confirming;
 use plans::{assembled, discovered, run_plan, swept};
 
 const CA: NodeKind = NodeKind::Ca;
@@ -382,7 +392,9 @@ fn changed_lids_and_sm_lid_are_detected() {
     let fabric = assembled(&mut transport);
     assert!(!swept(&mut transport, &fabric, &mut AgentCache::default()).lids_changed);
     transport.nodes[1].sm_lid = 9;
-    assert!(swept(&mut transport, &fabric, &mut AgentCache::default()).lids_changed);
+    let after = swept(&mut transport, &fabric, &mut AgentCache::default());
+    assert!(after.sm_lid_changed && !after.lids_changed);
+    assert_eq!(after.snapshot.readings.iter().flatten().count(), 12, "they stay valid");
 
     // Two switches exchange their LIDs: each reports the LID by which it is queried.
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2))];
@@ -391,7 +403,7 @@ fn changed_lids_and_sm_lid_are_detected() {
     let fabric = assembled(&mut transport);
     let (first, second) = (transport.nodes[1].lids.clone(), transport.nodes[2].lids.clone());
     (transport.nodes[1].lids, transport.nodes[2].lids) = (second, first);
-    let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
+    let swept = swept_confirming(&mut transport, &fabric, &mut AgentCache::default());
     assert!(swept.lids_changed);
     // Responses of one to queries of the other are dropped.
     for guid in [2, 3] {
@@ -502,12 +514,15 @@ fn polling_port_is_no_change() {
 }
 
 #[test]
-fn refused_sends_mark_nodes_down() {
+fn refused_sends_say_nothing_about_nodes() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.reply = Box::new(|_| Reply::Refused);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert!(fabric.node_indexes().all(|node| !swept.snapshot.is_up(node)));
+    // They are as the discovery found them; their counters are missing, and no subnet manager is known.
+    assert!(fabric.node_indexes().all(|node| swept.snapshot.is_up(node)));
+    assert_eq!((swept.failed_ports, swept.snapshot.readings.iter().flatten().count()), (12, 0));
+    assert!(swept.snapshot.managers.is_none() && !swept.adapters_silent);
 }
 
 #[test]

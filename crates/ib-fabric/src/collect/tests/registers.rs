@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::collect::registers::{RegisterIntervals, RegisterReader};
+use crate::collect::registers::{RegisterIntervals, RegisterReader, send_config};
 use crate::{Snapshot, testing};
+use ib_mad::m_key::MKeys;
 use ib_mad::register::{Module, PhysicalStatistics, RegisterQuery, Temperature};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::vendor::status::{BAD_PARAMETER, UNSUPPORTED_REGISTER};
@@ -43,7 +44,55 @@ fn read(
         let response = device(lid.0, &request.query);
         run.handle_outcome(tag, response.as_ref().map_err(|error| *error), at);
     }
+    reader.confirm(&snapshot.fabric, false);
     requested
+}
+
+/// The same fabric after the two hosts have swapped their LIDs.
+fn with_swapped_hosts(fabric: &Fabric) -> Arc<Fabric> {
+    let mut swapped = fabric.clone();
+    let ports = [2, 3].map(|guid| swapped.find(testing::end(guid, 1)).unwrap());
+    let lids = ports.map(|port| swapped.lid_of(port).unwrap());
+    for (port, lid) in ports.into_iter().zip([lids[1], lids[0]]) {
+        swapped.ports[port].status.as_mut().unwrap().lid = lid;
+    }
+    Arc::new(swapped)
+}
+
+#[test]
+fn reports_by_lids_that_changed_are_dropped() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    read(&mut reader, &snapshot, 1, all);
+    read(&mut reader, &snapshot, 2, all);
+    let before = Arc::clone(&reader.hardware);
+    let modules = |hardware: &crate::hardware::Hardware| {
+        hardware.port(testing::end(2, 1)).unwrap().module.as_ref().map(|it| it.at)
+    };
+    let swapped = with_swapped_hosts(&snapshot.fabric);
+    // A sweep sees it, or a discovery before the sweep.
+    for (second, after, lids_changed) in [(1_000, &snapshot.fabric, true), (2_000, &swapped, false)]
+    {
+        let at = Moment(second * SECOND);
+        let mut run = reader.begin(&snapshot, at, Moment((second + 10) * SECOND));
+        let mut count = 0;
+        while let Some((request, tag)) = run.next_request(QueuePair::Qp1) {
+            count += 1;
+            let is_refused = matches!(request.query.register, Some(RegisterQuery::Temperature(_)));
+            let response = response(&request.query, true);
+            let refusal = RequestError::Status(BAD_PARAMETER);
+            run.handle_outcome(tag, if is_refused { Err(refusal) } else { Ok(&response) }, at);
+        }
+        assert!(count > 8, "{count}");
+        reader.confirm(after, lids_changed);
+        assert!(Arc::ptr_eq(&reader.hardware, &before), "{second}");
+    }
+    // It is asked again, also for what another device has refused.
+    let again = read(&mut reader, &snapshot, 3_000, all);
+    let again = read(&mut reader, &snapshot, 3_001, all).into_iter().chain(again);
+    let is_temperature = |it: &RegisterQuery| matches!(it, RegisterQuery::Temperature(_));
+    assert!(again.flat_map(|(_, asked)| asked).flatten().any(|it| is_temperature(&it)));
+    assert!(modules(&reader.hardware) > modules(&before));
 }
 
 /// A device that responds to everything; bit 20 is as given.
@@ -272,4 +321,91 @@ fn one_request_is_in_flight_to_each_device() {
     run.handle_outcome(in_flight[&2], Err(RequestError::Busy), Moment(5 * SECOND));
     let next = run.next_request(QueuePair::Qp1).map(|(request, _)| request.to);
     assert_eq!(next, Some(Address::Lid(Lid(2))));
+}
+
+/// Hosts with GUIDs and LIDs from 1 on.
+fn hosts(count: u64) -> Snapshot {
+    let nodes = (1..=count).map(|guid| testing::found(guid, CA, 1)).collect();
+    let before = snapshot(0x2c9);
+    Snapshot::blank(Arc::new(testing::fabric(nodes, &[], None)), before.anchor)
+}
+
+/// Runs over hosts that drop everything, as those of which the VSKey is not known do: as often as an exporter, in
+/// which a request waits 2 s for its response. Returns the number of requests.
+fn minutes_of_silence(reader: &mut RegisterReader, minutes: u64, responds: bool) -> usize {
+    let snapshot = hosts(500);
+    let mut requests = 0;
+    for second in (1..=60 * minutes).step_by(15) {
+        let mut now = Moment(second * SECOND);
+        let mut run = reader.begin(&snapshot, now, Moment((second + 14) * SECOND));
+        loop {
+            let sent: Vec<_> =
+                std::iter::from_fn(|| run.next_request(QueuePair::Qp1)).take(128).collect();
+            if sent.is_empty() {
+                break;
+            }
+            requests += sent.len();
+            now = now + Duration::from_secs(if responds { 0 } else { 2 });
+            for (request, tag) in sent {
+                let mad = response(&request.query, true);
+                let outcome = if responds { Ok(&mad) } else { Err(RequestError::TimedOut) };
+                run.handle_outcome(tag, outcome, now);
+            }
+        }
+        reader.confirm(&snapshot.fabric, false);
+    }
+    requests
+}
+
+#[test]
+fn silent_devices_share_three_probes_a_minute() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    assert!(!reader.is_vs_key_suspected());
+    let requests = minutes_of_silence(&mut reader, 10, false);
+    assert!(reader.is_vs_key_suspected());
+    assert!(requests <= 100, "{requests} requests");
+    // Another key: all are asked again, and respond.
+    reader.set_keys(MKeys::parse("0x1234").unwrap());
+    assert!(!reader.is_vs_key_suspected());
+    minutes_of_silence(&mut reader, 1, true);
+    assert_eq!((reader.hardware.nodes.len(), reader.is_vs_key_suspected()), (500, false));
+}
+
+#[test]
+fn devices_that_respond_again_end_the_suspicion() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    minutes_of_silence(&mut reader, 2, false);
+    assert!(reader.is_vs_key_suspected());
+    // The next probes, a minute after the last ones.
+    minutes_of_silence(&mut reader, 3, true);
+    assert!(!reader.is_vs_key_suspected());
+    assert!(reader.hardware.nodes.len() > 400, "{}", reader.hardware.nodes.len());
+}
+
+#[test]
+fn requests_that_were_not_sent_do_not_pause_a_device() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    for second in [1, 20] {
+        let unsent = read(&mut reader, &snapshot, second, |_, _| Err(RequestError::Unsent));
+        assert_eq!(unsent.values().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
+    }
+    assert_eq!(read(&mut reader, &snapshot, 40, all).len(), 3);
+    assert_eq!(reader.hardware.nodes.len(), 3);
+}
+
+#[test]
+fn no_request_is_sent_that_would_delay_the_next_sweep() {
+    let slow = SendConfig { timeout: Duration::from_secs(60), ..SendConfig::default() };
+    assert_eq!(send_config(slow).timeout, Duration::from_secs(2));
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    read(&mut reader, &snapshot, 1, all);
+    for (answered, is_next) in [(7, true), (8, false)] {
+        let mut run = reader.begin(&snapshot, Moment(20 * SECOND), Moment(30 * SECOND));
+        let (request, tag) = run.next_request(QueuePair::Qp1).unwrap();
+        let mad = response(&request.query, true);
+        run.handle_outcome(tag, Ok(&mad), Moment((20 + answered) * SECOND));
+        assert_eq!(run.next_request(QueuePair::Qp1).is_some(), is_next, "{answered} s later");
+    }
 }

@@ -157,7 +157,7 @@ fn queried_lids(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
     change(&mut fabric);
     let mut sweep = SmSweep::new(&fabric, Arc::default());
     let mut lids = Vec::new();
-    while let Some((request, _)) = sweep.poll_request() {
+    while let Some((request, _)) = sweep.next_request(QueuePair::Qp0) {
         let Address::Lid(lid) = request.to else { panic!("{request:?}") };
         lids.push(lid.0);
     }
@@ -254,7 +254,7 @@ fn sm_at_reassigned_lid_is_dropped() {
     transport.nodes[1].manager = Some((SmState::Standby as u8, 0, 1));
     let fabric = assembled(&mut transport);
     transport.nodes[1].guid = 77;
-    let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
+    let swept = swept_confirming(&mut transport, &fabric, &mut AgentCache::default());
     assert!(swept.lids_changed);
     assert_eq!(managers(&swept).unwrap(), [MASTER]);
 }

@@ -50,6 +50,7 @@ impl Bench {
                 model: DeviceModel::for_device(kind, 0),
                 port_count,
                 enhanced_port0: false,
+                asic: None,
                 first_port,
             });
             net.ports.extend((0..=port_count).map(|number| Port {
@@ -58,6 +59,7 @@ impl Bench {
                 guid,
                 cable: None,
                 rates: Rates { widths: 2, speeds: SpeedSet::default() },
+                plane: None,
                 lid: None,
                 lmc: 0,
             }));

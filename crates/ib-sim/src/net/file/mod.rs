@@ -14,6 +14,7 @@ use ib_mad::Guid;
 use ib_mad::node::NodeKind;
 
 use super::build::{LONGEST_PREFIX, NetBuilder, bad_port_count};
+use super::planes::find_planes;
 use super::rates::{MASKS, Rates, set_option, set_rate};
 use super::topology::{Net, Node, NodeId, PortId};
 use crate::device::DeviceModel;
@@ -48,6 +49,7 @@ pub fn parse(text: &str) -> Result<Net, NetFileError> {
         reader.connect(cable, &cables).map_err(in_line(cable.line))?;
     }
     reader.set_unlisted_rates();
+    find_planes(&mut reader.builder.net);
     Ok(reader.builder.net)
 }
 
@@ -201,6 +203,7 @@ impl Reader {
             model: DeviceModel::for_device(kind, self.device_id),
             port_count,
             enhanced_port0: is_switch && header.more.contains("enhanced port 0"),
+            asic: None,
             first_port: 0,
         };
         let node = self.builder.add(node, self.rates, port_guid)?;

@@ -36,7 +36,7 @@ impl From<String> for ShapeError {
 }
 
 /// The model that a key names.
-fn model(
+pub(super) fn model(
     key: &'static str,
     name: &str,
     kind: NodeKind,
@@ -84,13 +84,13 @@ pub(super) const MOST_HOSTS: u64 = 0xbfff;
 pub(super) const RADIX: (u64, u64) = (2, MOST_PORTS as u64);
 
 /// The NodeDescription of aggregation nodes of Quantum and Quantum-2 (714 of 714 in public data).
-const AGGREGATION_NODE_NAME: &str = "Mellanox Technologies Aggregation Node";
+pub(super) const AGGREGATION_NODE_NAME: &str = "Mellanox Technologies Aggregation Node";
 
 /// A net under construction, with nodes of two models.
 pub(super) struct ShapeBuilder {
     pub(super) net: NetBuilder,
-    switch: &'static DeviceModel,
-    hca: &'static DeviceModel,
+    pub(super) switch: &'static DeviceModel,
+    pub(super) hca: &'static DeviceModel,
     /// The port of the next cable of each node.
     next_free: Vec<PortNumber>,
     guids: [u64; 2],
@@ -150,7 +150,8 @@ impl ShapeBuilder {
         self.add(self.hca, id, name, 1)
     }
 
-    fn add(
+    /// A node of a model, with the next GUID.
+    pub(super) fn add(
         &mut self,
         model: &'static DeviceModel,
         id: String,
@@ -176,6 +177,7 @@ impl ShapeBuilder {
             model,
             port_count,
             enhanced_port0: false,
+            asic: None,
             first_port: 0,
         };
         Ok(self.net.add(node, rates_of(model), None)?)
@@ -201,7 +203,7 @@ impl ShapeBuilder {
 }
 
 /// All speeds of a model, in 1x and 4x. Without FDR10, which a vendor's devices agree on without FDR.
-fn rates_of(model: &DeviceModel) -> Rates {
+pub(super) fn rates_of(model: &DeviceModel) -> Rates {
     let speeds: SpeedSet = Speed::ALL.into_iter().filter(|speed| *speed != Speed::Fdr10).collect();
     Rates { widths: 1 | 2, speeds: speeds.up_to(model.fastest) }
 }

@@ -51,8 +51,8 @@ pub fn clear(entry: &Clear, timeline: &mut Timeline) -> Result<String, Problem> 
     };
     let times = entry.times.map(|times| (times, "times"));
     let (turns, repeated) = timeline.repeats(times, entry.every, 1, ports.len())?;
-    let action = |turn| (turn, FabricChange::ClearCounters { ports: ports.clone() });
-    timeline.changes.extend(turns.into_iter().map(action));
+    let change = |turn| (turn, FabricChange::ClearCounters { ports: ports.clone() });
+    timeline.changes.extend(turns.into_iter().map(change));
     Ok(format!("the counters of {whose} are cleared{repeated}"))
 }
 

@@ -66,6 +66,8 @@ entries! {
     LoseMads "lose-mads" nodes::lose_mads;
     MKey "m-key" subnet_manager::m_key;
     Registers "registers" nodes::registers;
+    FrontPanel "front-panel" nodes::front_panel;
+    StateTable "state-table" nodes::state_table;
     VsKey "vs-key" subnet_manager::vs_key;
     LimitedMember "limited-member" subnet_manager::limited_member;
     MoveCable "move-cable" cables::move_cable;

@@ -2,7 +2,7 @@
 
 use super::super::problem::Problem;
 use super::super::timeline::{Target, Timeline};
-use super::super::value::{self, Behavior, Fraction, Time};
+use super::super::value::{self, Behavior, Fraction, Panel, Table, Time};
 use super::keys::keys;
 use crate::change::{AgentBehavior, FabricChange, MadDelivery};
 use ib_mad::node::NodeKind;
@@ -14,6 +14,8 @@ keys! {
     Busy { node: String, share: Fraction, r#for: Option<Time>, }
     LoseMads { share: Fraction, node: Option<String>, r#for: Option<Time>, }
     Registers { node: String, behavior: Behavior, r#for: Option<Time>, }
+    FrontPanel { node: Option<String>, behavior: Panel, }
+    StateTable { node: Option<String>, behavior: Table, }
 }
 
 pub fn reboot(entry: &Reboot, timeline: &mut Timeline) -> Result<String, Problem> {
@@ -80,4 +82,18 @@ pub fn registers(entry: &Registers, timeline: &mut Timeline) -> Result<String, P
     let start = FabricChange::SetRegisters { node, behavior };
     let lasting = timeline.add_effect(Target::Registers(node), start, entry.r#for)?;
     Ok(format!("the registers of {} are {}{lasting}", entry.node, behavior.label()))
+}
+
+pub fn front_panel(entry: &FrontPanel, timeline: &mut Timeline) -> Result<String, Problem> {
+    let behavior = entry.behavior.0;
+    let (nodes, whose) = timeline.nodes(entry.node.as_deref())?;
+    timeline.add_change(FabricChange::SetFrontPanel { nodes, behavior })?;
+    Ok(format!("the front-panel names of {whose} are {}", behavior.label()))
+}
+
+pub fn state_table(entry: &StateTable, timeline: &mut Timeline) -> Result<String, Problem> {
+    let behavior = entry.behavior.0;
+    let (nodes, whose) = timeline.nodes(entry.node.as_deref())?;
+    timeline.add_change(FabricChange::SetStateTable { nodes, behavior })?;
+    Ok(format!("the port state table of {whose} is {}", behavior.label()))
 }

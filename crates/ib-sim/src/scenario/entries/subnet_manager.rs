@@ -12,6 +12,7 @@ use ib_mad::node::NodeKind;
 keys! {
     MKey { key: Key, level: u8, node: Option<String>, }
     VsKey { key: Key, node: Option<String>, }
+    // `except`: a subnet manager makes its own host a full member.
     LimitedMember { node: Option<String>, except: Option<String>, }
     NewMaster { host: String, readdress: Option<bool>, }
 }
@@ -62,7 +63,7 @@ pub fn new_master(entry: &NewMaster, timeline: &mut Timeline) -> Result<String, 
     let index = &timeline.index;
     let planes = index.host_planes.iter();
     let ports: Vec<PortId> = match port {
-        Some(port) => vec![port],
+        Some(port) => vec![index.net.sm_port(port)],
         // A host becomes the master of all planes that it has a port in.
         None => planes.filter_map(|plane| index.port_in(*plane, node)).collect(),
     };

@@ -1,7 +1,7 @@
 //! Entries of the timeline about traffic and receivers.
 
 use super::super::index::FabricIndex;
-use super::super::initial_traffic::flow;
+use super::super::initial_traffic::flows;
 use super::super::problem::Problem;
 use super::super::timeline::{FLOW, Target, Timeline};
 use super::super::value::{self, Fraction, OneOrMore, PacketSize, Time};
@@ -83,11 +83,11 @@ fn senders(entry: &Burst, timeline: &Timeline, to: PortId) -> Result<Vec<PortId>
         let key = format!("from[{nth}]");
         let (node, port) = timeline.lookup(&key, name, FabricIndex::host)?;
         let port = match port {
-            Some(port) => Some(port).filter(|port| index.plane(*port) == plane),
+            Some(port) => Some(net.sm_port(port)).filter(|port| index.plane(*port) == plane),
             None => index.port_in(plane, node),
         };
         let to = &entry.to;
-        let problem = match port.filter(|port| net.port(*port).cable.is_some()) {
+        let problem = match port.filter(|port| net.has_lid(*port)) {
             None => format!("no path from {name} to {to}: they have no cable in the same fabric"),
             Some(port) if net.port(port).node == receiver => format!("{name} would send to itself"),
             Some(port) if ports.contains(&port) => format!("{name} is listed twice"),
@@ -110,8 +110,9 @@ pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> 
     let load = entry.load.0;
     timeline.require(load > 0.0, "load", "load: must be more than 0")?;
     let packet = entry.packet.map_or(timeline.packet, |packet| packet.0);
-    timeline.charge(1, from.len() * FLOW)?;
-    let flows: Vec<Flow> = from.iter().map(|port| flow(net, (*port, to), load, packet)).collect();
+    let flows = from.iter().flat_map(|port| flows(net, (*port, to), load, packet));
+    let flows: Vec<Flow> = flows.collect();
+    timeline.charge(1, flows.len() * FLOW)?;
     // Each entry has a name of its own: their flows add up.
     let name = format!("burst-{}", timeline.at.entry);
     let target = Target::Flows(name.clone());

@@ -21,6 +21,8 @@ fn most() -> String {
         "hot-module: {at: 1m, port: \"spine-0[1]\", celsius: 80, for: 1m}",
         "swap-cable: {at: 1m, link: host-3, down: 30s}",
         "registers: {at: 1m, node: leaf-0-1, behavior: hung}",
+        "front-panel: {at: 1m, behavior: blank, node: leaf-0-1}",
+        "state-table: {at: 1m, behavior: zero, node: leaf-0-1}",
         "vs-key: {at: 1m, key: 0x1234, node: leaf-0-0}",
         "flap: {at: 1m, link: \"leaf-0-0[3]\", down: [5ms, 2s], every: 20s, times: 5}",
         "degrade: {at: 2m, link: host-3, width: 1x, speed: SDR, for: 1m}",
@@ -41,7 +43,7 @@ fn most() -> String {
 #[test]
 fn text_with_most_features_is_resolved() {
     let story = resolve(&most()).unwrap();
-    assert_eq!(story.descriptions.len(), 16);
+    assert_eq!(story.descriptions.len(), 18);
     assert!(story.changes.iter().any(|step| matches!(
         step.change,
         FabricChange::SetCounter { counter: Counter::SymbolErrors, value: 4242, .. }
@@ -63,7 +65,7 @@ proptest! {
         let overrides = Overrides { speedup, ..Overrides::default() };
         match resolve_on(&text, net(TREE), &overrides) {
             Ok(story) => {
-                prop_assert!(story.changes.is_sorted_by_key(|action| action.at));
+                prop_assert!(story.changes.is_sorted_by_key(|change| change.at));
                 prop_assert!(story.descriptions.is_sorted_by_key(|(at, _)| *at));
                 prop_assert!(story.descriptions.iter().all(|(_, words)| !words.contains('\n')));
             }

@@ -5,7 +5,7 @@ use super::{short, timeline};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn entries_become_actions_and_sentences() {
+fn entries_become_changes_and_sentences() {
     let table: &[(&str, &[&str], &str)] = &[
         (
             "bad-cable: {at: 30s, into: 'spine-0[2]', ratio: 1e-9, for: 10m}",
@@ -36,6 +36,16 @@ fn entries_become_actions_and_sentences() {
             "registers: {node: leaf-0-1, behavior: slow, for: 1m}",
             &["0 registers leaf-0-1 slow", "60000 registers leaf-0-1 normal"],
             "the registers of leaf-0-1 are slow for 1m",
+        ),
+        (
+            "state-table: {behavior: refused}",
+            &["0 state-table 9 refused"],
+            "the port state table of all nodes is refused",
+        ),
+        (
+            "front-panel: {behavior: normal, node: leaf-0-1}",
+            &["0 front-panel 1 normal"],
+            "the front-panel names of leaf-0-1 are normal",
         ),
         ("vs-key: {key: 0x1234, node: leaf-0-1}", &["0 vs-key 1 0x1234"], "leaf-0-1 gets a VSKey"),
         ("vs-key: {key: 0}", &["0 vs-key 9 0x0"], "all nodes get no VSKey"),
@@ -183,9 +193,9 @@ fn entries_become_actions_and_sentences() {
             "the subnet manager at host-2 becomes the master, and assigns another LID to every port",
         ),
     ];
-    for (entry, actions, sentence) in table {
+    for (entry, changes, sentence) in table {
         let story = timeline(&format!("- {entry}"));
-        assert_eq!(short(&story), *actions, "{entry}");
+        assert_eq!(short(&story), *changes, "{entry}");
         assert_eq!(story.descriptions.len(), 1, "{entry}");
         assert_eq!(story.descriptions[0].1, *sentence, "{entry}");
         assert_eq!(story.descriptions[0].0, story.changes[0].at, "{entry}");

@@ -7,21 +7,21 @@ use super::super::{FabricChange, Overrides, ResolvedScenario, Scenario};
 use crate::load::{Conditions, PortLoad, RoutedFlows};
 use crate::net::PortId;
 
-/// The load of all ports by the initial traffic and these actions.
+/// The load of all ports by the initial traffic and these changes.
 struct Loads<'a> {
     story: &'a ResolvedScenario,
     loads: Vec<PortLoad>,
 }
 
 impl<'a> Loads<'a> {
-    fn new(story: &'a ResolvedScenario, actions: &[&FabricChange]) -> Loads<'a> {
+    fn new(story: &'a ResolvedScenario, changes: &[&FabricChange]) -> Loads<'a> {
         let net = &story.net;
         let links: Vec<Option<PortId>> = net.ports.iter().map(|port| port.cable).collect();
         let capacity: Vec<f64> = net.port_ids().map(|port| link_rate(net, port)).collect();
         let mut intake = vec![f64::INFINITY; net.ports.len()];
         let mut bit_errors = vec![0.0; net.ports.len()];
-        for action in actions {
-            match **action {
+        for change in changes {
+            match **change {
                 FabricChange::LimitIntake { port, fraction } => {
                     intake[port.0 as usize] = fraction * link_rate(net, port);
                 }
@@ -69,6 +69,9 @@ fn default_traffic_causes_no_waits() {
         "fat-tree: {hosts: 24, planes: 2, ports: 2}",
         "dragonfly-plus: {}",
         "back-to-back: {}",
+        "xdr: {}",
+        "xdr: {hosts: 7, fnm1-hosts: 2}",
+        "xdr: {hosts: 2, prism: true, two-plane-hosts: 2, ordinary-hosts: 2}",
     ] {
         let story = resolved(&format!("fabric: {{{fabric}}}"));
         let loads = Loads::new(&story, &[]);
@@ -90,7 +93,7 @@ fn scenarios_of_the_library_start_without_waits() {
 fn bad_cable_affects_the_host_that_the_file_names() {
     let scenario = Scenario::read(&library().join("bad-cable.yml")).unwrap();
     let story = scenario.resolve(&Overrides::default()).unwrap();
-    let is_bad = |action: &&FabricChange| matches!(action, FabricChange::CorruptBits { .. });
+    let is_bad = |change: &&FabricChange| matches!(change, FabricChange::CorruptBits { .. });
     let bad = story.changes.iter().map(|step| &step.change).find(is_bad).unwrap();
     let loads = Loads::new(&story, &[bad]);
     let marked = loads.loads.iter().filter(|load| load.rcv_remote_physical_errors > 0.0).count();
@@ -103,10 +106,10 @@ fn comments_of_the_demo_are_true() {
     let story = Scenario::demo(None).unwrap().resolve(&Overrides::default()).unwrap();
     assert_eq!(Loads::new(&story, &[]).waiting(), [""; 0]);
     let the = |is: fn(&FabricChange) -> bool| {
-        story.changes.iter().map(|step| &step.change).find(|action| is(action)).unwrap()
+        story.changes.iter().map(|step| &step.change).find(|change| is(change)).unwrap()
     };
     // The bad cable: packets of two flows, of which each receiver counts half.
-    let corrupt = the(|action| matches!(action, FabricChange::CorruptBits { .. }));
+    let corrupt = the(|change| matches!(change, FabricChange::CorruptBits { .. }));
     let loads = Loads::new(&story, &[corrupt]);
     let (hit, marked) = (loads.at("leaf-0-1[10]"), ["host-10[1]", "host-16[1]"]);
     assert!((3.1..3.3).contains(&hit.rcv_errors), "{hit:?}");
@@ -117,7 +120,7 @@ fn comments_of_the_demo_are_true() {
     assert!((ratio * 8.0 * link_rate(&story.net, port) - 8.0).abs() < 1e-6, "symbols a second");
     // The slow receiver: the root, the host that sends to it, and others that do not.
     let loads =
-        Loads::new(&story, &[the(|action| matches!(action, FabricChange::LimitIntake { .. }))]);
+        Loads::new(&story, &[the(|change| matches!(change, FabricChange::LimitIntake { .. }))]);
     let waits = |label| loads.at(label).waiting;
     for host in ["host-6[1]", "host-12[1]", "gpu-0-mlx5_0[1]", "gpu-0-mlx5_4[1]"] {
         assert!(waits("leaf-0-3[2]") > waits(host) && waits(host) > 0.0, "{host}");

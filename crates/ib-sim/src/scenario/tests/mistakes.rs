@@ -208,7 +208,7 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             "fabric: {fattree: {}}".into(),
-            "line 1: fabric.fattree: \"fattree\" is not one of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
+            "line 1: fabric.fattree: \"fattree\" is not one of: fat-tree, back-to-back, dragonfly-plus, xdr, file (did you mean",
         ),
         (
             "fabric:\n  fat-tree: {}\n  back-to-back: {}".into(),

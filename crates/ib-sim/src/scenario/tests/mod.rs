@@ -41,7 +41,7 @@ fn timeline(entries: &str) -> ResolvedScenario {
     resolve(&format!("traffic: {{pattern: none}}\ntimeline:\n{entries}")).unwrap()
 }
 
-/// The actions in short: the time, and the action with labels instead of ids.
+/// The changes in short: the time, and the change with labels instead of ids.
 fn short(story: &ResolvedScenario) -> Vec<String> {
     let label = |port| story.net.label(port);
     story
@@ -62,6 +62,12 @@ fn short(story: &ResolvedScenario) -> Vec<String> {
                 FabricChange::SwapCable { port } => format!("swap {}", label(*port)),
                 FabricChange::SetRegisters { node, behavior } => {
                     format!("registers {} {}", story.net.node(*node).id, behavior.label())
+                }
+                FabricChange::SetStateTable { nodes, behavior } => {
+                    format!("state-table {} {}", nodes.len(), behavior.label())
+                }
+                FabricChange::SetFrontPanel { nodes, behavior } => {
+                    format!("front-panel {} {}", nodes.len(), behavior.label())
                 }
                 FabricChange::SetVsKey { nodes, key } => format!("vs-key {} {key:#x}", nodes.len()),
                 FabricChange::SetSignal { port, up } => format!("signal {} {up}", label(*port)),
@@ -183,7 +189,7 @@ fn each_plane_has_a_local_port_and_a_master() {
 }
 
 #[test]
-fn same_seed_gives_the_same_actions() {
+fn same_seed_gives_the_same_changes() {
     let text = "timeline: [burst: {from: 2, to: host-0, load: 50%}]";
     let (one, other) = (resolve(text).unwrap(), resolve(text).unwrap());
     assert_eq!((one.changes, one.descriptions), (other.changes, other.descriptions));
@@ -236,7 +242,7 @@ fn demo_takes_five_minutes() {
         "{:?}",
         story.descriptions
     );
-    assert!(story.changes.is_sorted_by_key(|action| action.at));
+    assert!(story.changes.is_sorted_by_key(|change| change.at));
     let host = story.own_host.unwrap();
     let ports: Vec<String> = host.ports.iter().map(|port| story.net.label(*port)).collect();
     assert_eq!((ports.len(), ports[0].as_str()), (8, "gpu-0-mlx5_0[1]"));

@@ -6,7 +6,7 @@ use super::super::{AgentBehavior, FabricChange, Overrides};
 use super::{TREE, net, resolve, resolve_on, short, timeline};
 
 #[test]
-fn actions_are_in_order_of_time_and_file() {
+fn changes_are_in_order_of_time_and_file() {
     let story = timeline(
         "- clear: {at: 30s, node: host-1}\n\
          - silent: {at: 10s, node: host-1, for: 20s}\n\

@@ -1,4 +1,4 @@
-//! Properties of any sequence of actions.
+//! Properties of any sequence of changes.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use ib_mad::port_state::PortState;
 use ib_mad::rate::{Speed, Width};
 
-/// An action is made of its kind, two indices and a number.
+/// A change is made of its kind, two indices and a number.
 type Seeds = (u8, u32, u32, f64);
 
 /// The tree, with a host that has no cable yet.
@@ -18,7 +18,7 @@ fn tree_with_free_host() -> Net {
     net
 }
 
-fn action(net: &Net, (kind, a, b, fraction): Seeds) -> FabricChange {
+fn change(net: &Net, (kind, a, b, fraction): Seeds) -> FabricChange {
     // Entries of adapters' port 0, which do not exist, are among them.
     let port = |n: u32| PortId(n % net.ports.len() as u32);
     let node = NodeId(a % net.nodes.len() as u32);
@@ -81,9 +81,9 @@ fn assert_agreed(simulation: &Simulation) {
     }
 }
 
-/// The ports whose counters an action may decrease.
-fn may_fall(net: &Net, action: &FabricChange) -> Vec<PortId> {
-    match action {
+/// The ports whose counters a change may decrease.
+fn may_fall(net: &Net, change: &FabricChange) -> Vec<PortId> {
+    match change {
         FabricChange::ClearCounters { ports } => ports.clone(),
         FabricChange::SetCounter { port, .. } => vec![*port],
         FabricChange::SetPower { node, on: true } => {
@@ -113,39 +113,39 @@ proptest! {
     ) {
         let net = tree_with_free_host();
         let mut at = Duration::ZERO;
-        let actions: Vec<TimedChange> = seeds
+        let changes: Vec<TimedChange> = seeds
             .iter()
             .map(|(gap, seeds)| {
                 at += Duration::from_millis(*gap);
-                TimedChange { at, change: action(&net, *seeds) }
+                TimedChange { at, change: change(&net, *seeds) }
             })
             .collect();
         let end = Moment::default() + at + Duration::from_secs(5);
-        let mut alone = Simulation::new(scenario(net.clone(), actions.clone()));
+        let mut alone = Simulation::new(scenario(net.clone(), changes.clone()));
         alone.advance(end);
 
-        // The other one is read before and at each action, and at other moments.
+        // The other one is read before and at each change, and at other moments.
         let mut moments: Vec<Moment> =
             reads.iter().map(|read| Moment::default() + Duration::from_millis(*read)).collect();
-        for action in &actions {
-            let at = Moment::default() + action.at;
+        for change in &changes {
+            let at = Moment::default() + change.at;
             moments.extend([Moment(at.0.saturating_sub(1)), at, at + Duration::from_millis(1001)]);
         }
         moments.retain(|moment| *moment < end);
         moments.push(end);
         moments.sort();
-        let mut seen = Simulation::new(scenario(net.clone(), actions.clone()));
+        let mut seen = Simulation::new(scenario(net.clone(), changes.clone()));
         let (mut before, mut last) = (counts(&seen), None);
         for moment in moments {
             seen.advance(moment);
             assert_agreed(&seen);
             let now = counts(&seen);
-            let since = actions.iter().filter(|action| {
-                let at = Moment::default() + action.at;
+            let since = changes.iter().filter(|change| {
+                let at = Moment::default() + change.at;
                 at <= moment && last.is_none_or(|last| at > last)
             });
             let fallen: Vec<PortId> =
-                since.flat_map(|action| may_fall(&net, &action.change)).collect();
+                since.flat_map(|change| may_fall(&net, &change.change)).collect();
             for (port, (before, now)) in net.port_ids().zip(before.iter().zip(&now)) {
                 prop_assert!(
                     fallen.contains(&port) || before.iter().zip(now).all(|(b, n)| b <= n),
@@ -158,11 +158,11 @@ proptest! {
     }
 
     #[test]
-    fn ends_agree_after_additional_actions(seeds in sequences()) {
+    fn ends_agree_after_additional_changes(seeds in sequences()) {
         let mut bench = Bench::new(tree_with_free_host());
         for (gap, seeds) in seeds {
             bench.after(gap);
-            bench.apply(action(bench.simulation.net(), seeds));
+            bench.apply(change(bench.simulation.net(), seeds));
             assert_agreed(&bench.simulation);
         }
         bench.after(2000);

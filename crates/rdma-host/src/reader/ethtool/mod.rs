@@ -51,7 +51,7 @@ impl EthernetReader {
     }
 
     /// Reads the statistics that are in the table; none if the read fails, and until its backoff is over.
-    pub(super) fn read(&mut self, attempt: Attempt) -> Vec<EthernetValue> {
+    pub(super) fn read(&mut self, attempt: Attempt<'_>) -> Vec<EthernetValue> {
         if !self.backoff.is_over(attempt) {
             return Vec::new();
         }
@@ -92,6 +92,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::reader::kept::Allowance;
     use ib_mad::Moment;
 
     #[test]
@@ -114,7 +115,8 @@ mod tests {
         };
         let at = |seconds| Moment::default() + Duration::from_secs(seconds);
         let mut read_at = |seconds| {
-            let attempt = Attempt { now: at(seconds), error_backoff: Duration::from_secs(60) };
+            let (error_backoff, files) = (Duration::from_secs(60), &Allowance::new(0));
+            let attempt = Attempt { now: at(seconds), error_backoff, files };
             let read = reader.read(attempt);
             assert!(read.is_empty(), "{read:?}");
             reader.backoff.until

@@ -264,7 +264,8 @@ impl DeviceRegistry {
                     let device = &*node.device;
                     tracing::warn!(
                         device,
-                        "device events no longer received: they ended too often"
+                        "device events no longer received: they ended {MAX_TRIES} times in \
+                         sequence; changes show at the next read"
                     );
                 }
                 NodeState::Abandoned

@@ -121,6 +121,22 @@ fn counter_that_failed_once_is_back_at_the_next_read() {
 }
 
 #[test]
+fn no_function_of_a_board_with_nvlink_bridges_leads_to_a_fabric_of_hosts() {
+    let sysfs = Sysfs::new();
+    device(&sysfs, |_| None);
+    let function = on_function(&sysfs, "mlx5_0");
+    let vpd = b"\x82\x10\x00Umbriel CX7 mezz\x90\x07\x00PN\x04692-\x78";
+    fs::write(function.join("vpd"), vpd).unwrap();
+    fs::write(function.join("vendor"), "0x15b3\n").unwrap();
+    for (id, is_it) in [("0x1021", true), ("0x1023", false)] {
+        fs::write(function.join("device"), format!("{id}\n")).unwrap();
+        assert_eq!(is_nvlink_bridge(sysfs.0.path(), "mlx5_0"), is_it, "{id}");
+        let kind = if is_it { PortKind::NvlinkBridge } else { PortKind::Physical };
+        assert_eq!(sysfs.host().read().devices[0].kind, kind, "{id}");
+    }
+}
+
+#[test]
 fn counters_of_nvlink_bridge_are_never_read() {
     let (sysfs, time) = (Sysfs::new(), Time::manual());
     let reads = device(&sysfs, |_| None);

@@ -161,3 +161,26 @@ fn slow_device_that_is_quick_again_is_read_with_the_others() {
     sysfs.counters("mlx5_0", &COUNTERS, 9);
     assert_eq!(symbol_errors(&host.read())[0], Some(9), "at once");
 }
+
+#[test]
+fn slow_device_is_read_by_one_thread() {
+    let (sysfs, time) = (two(), Time::manual());
+    let threads: Arc<Mutex<Vec<_>>> = Arc::default();
+    let (clock, seen) = (time.clone(), Arc::clone(&threads));
+    sysfs.hook("mlx5_0", move |_| {
+        clock.advance(FILE_LIMIT / 5);
+        let mut seen = seen.lock().unwrap();
+        let id = std::thread::current().id();
+        if !seen.contains(&id) {
+            seen.push(id);
+        }
+        Ok(())
+    });
+    let mut host = sysfs.host_at(&time);
+    for value in 1..=9 {
+        sysfs.counters("mlx5_0", &COUNTERS, value);
+        read_until(&mut host, |snapshot| symbol_errors(snapshot)[0] == Some(value));
+    }
+    let threads = threads.lock().unwrap().len();
+    assert!(threads <= 2, "{threads}: with the others, then in the background");
+}
