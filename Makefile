@@ -115,9 +115,10 @@ trust: ## evaluate 3 million simulated cable-days, and write docs/trust.md (hour
 		--results $(TARGET)/trust/results.jsonl --defects $(TARGET)/trust/defects --variants $(TARGET)/trust/settings \
 		--command "make trust$(if $(TRUST), TRUST=\"$(TRUST)\")" $(TRUST)
 
-# Not part of test: hours. `make test` runs a day of two sites.
-week: deps ## all alert rules over a simulated week of 200 hosts (hours; WEEK=0..2: only some of the 20 sites)
+# Not part of test: hours. `make test` runs a day of two sites, a day of 50 nodes, and two hours of planes.
+week: deps ## simulated weeks: all alert rules on 200 hosts, totals of 1,000 nodes, a day of XDR planes (hours; WEEK=0..2: some of the 20 sites)
 	WEEK_SITES=$(WEEK) cargo test $(LOCKED) --test alerting week_of -- --ignored --nocapture
+	cargo test $(LOCKED) --profile bench --test fabric -- week_of_1000 day_of_sound_planes --ignored --nocapture
 
 # Not part of test: the fuzzers need a sanitizer and coverage, so all dependencies are compiled again.
 # `make test` replays the corpus.

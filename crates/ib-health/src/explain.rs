@@ -149,7 +149,8 @@ impl<'a> Evidence<'a> {
                 })
             }
             Reason::RingBroken => self.ring_broken(),
-            // Those of links of several planes; and the details of maintenance are in the site's own file.
+            // Links of several planes say it themselves. What counters mean on NVLink is not documented, so there are no
+            // numbers to show; the details of maintenance are in the site's own file.
             Reason::PlanesDown
             | Reason::PlanesSwapped
             | Reason::PlanesUnequal

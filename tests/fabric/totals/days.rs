@@ -320,7 +320,7 @@ fn day_of_50_nodes_has_the_true_totals() {
 }
 
 #[test]
-#[ignore = "half an hour with optimization"]
+#[ignore = "an hour with optimization: make week"]
 fn week_of_1000_nodes_has_the_true_totals() {
     let fabric = "{fat-tree: {hosts: 900, radix: 40, down: 20, up: 20}}";
     let mut days = Days::new(fabric, FabricOptions::default(), 1_000, DAY * 7);
