@@ -46,7 +46,8 @@ fn report_of_a_job_names_the_bad_cable_that_its_traffic_crossed() {
     assert_eq!((hosts.hosts.len(), hosts.is_clean), (64, false));
     assert!(hurt.others.iter().all(|moved| moved.port.node != "host-410"));
     let page = markdown::write(&hurt, &LocalClock::now());
-    assert!(page.contains("- 64 hosts (host-[60-123]) with 64 HCAs and 64 cables of their own."));
+    let text = "- 64 hosts (host-\\[60-123\\]) with 64 HCAs and 64 cables of their own.";
+    assert!(page.contains(text), "{page}");
     // Four leaves with twenty cables each to the spines.
     assert!(page.contains("may have crossed 80 other cables"), "{page}");
     assert!(page.contains("**Relation:** The traffic between the hosts may have crossed it."));

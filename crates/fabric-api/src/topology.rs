@@ -36,9 +36,22 @@ pub fn topology(observation: &Observation) -> Topology {
     let mut to_hosts = vec![LinkGroup::default(); switches.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup<'_>> = BTreeMap::new();
     let mut switchless = Vec::new();
-    // Each plane may join other nodes.
-    let links = view.links().flat_map(|link| link.node_pairs().map(move |pair| (link, pair)));
-    for (link, [near, far]) in links {
+    let (mut switch_links, mut host_links) = (Verdicts::default(), Verdicts::default());
+    // Each plane may join other nodes; a link of several planes is counted once.
+    let links = view.links().flat_map(|link| {
+        let pairs = link.node_pairs().enumerate();
+        pairs.map(move |(plane, pair)| (link, plane == 0, pair))
+    });
+    for (link, is_first, [near, far]) in links {
+        let all = match [near, far].map(|node| places.contains_key(&node)) {
+            [true, true] => Some(&mut switch_links),
+            [true, false] => is_host(fabric, far).then_some(&mut host_links),
+            [false, true] => is_host(fabric, near).then_some(&mut host_links),
+            [false, false] => None,
+        };
+        if let Some(verdicts) = all.filter(|_| is_first) {
+            verdicts.add_link(&link);
+        }
         let group = match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
             (Some(&switch), None) if is_host(fabric, far) => {
@@ -96,6 +109,8 @@ pub fn topology(observation: &Observation) -> Topology {
         swept_at: view.swept_at(),
         switches,
         bundles: bundles.collect(),
+        switch_links,
+        host_links,
         switchless,
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use display_text::plural;
 use ib_mad::port_state::{PhysicalState, PortState};
 use process_clock::Clock;
-use rdma_host::model::PortKind;
 use rdma_host::reader::{DeviceFilter, DeviceSource, HostReader, ReadOptions};
 
 use super::outcome::HostCheck;
@@ -22,7 +21,7 @@ pub fn check(sysfs: &Path, expected: Option<usize>, found: &mut HostCheck) {
     let ports = devices
         .iter()
         .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
-        .filter(|(_, port)| port.kind == PortKind::Physical);
+        .filter(|(_, port)| port.kind.has_cable());
     let (mut active, mut all) = (0, 0);
     for (device, port) in ports {
         let name = format!("{}/{}", device.name, port.number);

@@ -72,6 +72,10 @@ fn each_fault_of_planes_is_one_finding() {
     for ((name, reasons), (host, reason)) in found.iter().zip(expected) {
         assert!(name.starts_with(host) && reasons.contains(&reason), "{host}: {found:#?}");
     }
+    // On the map, too, a cable is one link: 8 to spines and 8 to hosts, beside 16 links of FNM rings.
+    let map = fabric_api::topology::topology(&simulated.observation());
+    let [switches, hosts] = [map.switch_links, map.host_links];
+    assert_eq!((switches.count(), switches.bad, hosts.count(), hosts.bad), (24, 0, 8, 3));
 }
 
 #[test]

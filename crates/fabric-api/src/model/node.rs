@@ -136,6 +136,13 @@ models! {
         pub switches: Vec<Switch>,
         /// The links between each pair of switches. `a` is the switch of the lower level, or the first of the list.
         pub bundles: Vec<Bundle>,
+        /// Number of all links between switches by verdict. A link of several planes counts once here, and in each of the
+        /// bundles and switches that its planes join.
+        #[serde(default)]
+        pub switch_links: Verdicts,
+        /// Number of all links between a switch and a host or router by verdict, with planes counted once, too.
+        #[serde(default)]
+        pub host_links: Verdicts,
         /// Hosts and routers that are connected without a switch.
         pub switchless: Vec<SwitchlessPair>,
     }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::query_params::QueryResult;
 use crate::state::PageState;
 use fabric_api as api;
-use fabric_api::model::{CUT_OFF, Condition, DOWN, LEARNING, Suspect, Switch, Topology, Verdicts};
+use fabric_api::model::{CUT_OFF, Condition, DOWN, LEARNING, Suspect, Switch, Topology};
 use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
 
@@ -46,14 +46,12 @@ fn section(topology: &Topology, condition: &Condition, clock: &LocalClock) -> Ma
 }
 
 fn gist(topology: &Topology) -> Markup {
-    let between = topology.bundles.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts));
-    let to_hosts =
-        topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts));
+    let (between, to_hosts) = (&topology.switch_links, &topology.host_links);
     html! {
         p .gist {
             (topology.fabric) ": " (components::plural(topology.switches.len(), "switch"))
-            @if between.count() > 0 { " · between switches: " (picture::links(&between)) }
-            @if to_hosts.count() > 0 { " · to hosts: " (picture::links(&to_hosts)) }
+            @if between.count() > 0 { " · between switches: " (picture::links(between)) }
+            @if to_hosts.count() > 0 { " · to hosts: " (picture::links(to_hosts)) }
         }
         @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (components::timestamp_and_age(&LocalClock::now(), swept, None)) "." } }
     }
@@ -125,7 +123,11 @@ fn suspects(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().flat_map(|bundle| &bundle.suspects);
     let to_hosts = topology.switches.iter().flat_map(|switch| &switch.host_suspects);
     let mut suspects: Vec<&Suspect> = between.chain(to_hosts).collect();
-    suspects.sort_by_key(|suspect| std::cmp::Reverse(Verdict::from_label(&suspect.verdict)));
+    suspects.sort_by_key(|suspect| {
+        (std::cmp::Reverse(Verdict::from_label(&suspect.verdict)), &suspect.link)
+    });
+    // The planes of a link join several switches, each of which lists it.
+    suspects.dedup_by_key(|suspect| &suspect.link);
     let fabric = &topology.fabric;
     html! {
         @if !suspects.is_empty() {

@@ -71,7 +71,9 @@ fn five_thousand_hosts_take_at_most_2_000_smps_and_a_second() {
     }
     assert_eq!((route.hops.len(), smps), (7, 3 * 5));
 
-    for (switch, port, is_exact) in [("leaf-0-0", 24, true), ("agg-0-0", 21, false)] {
+    for (switch, port, is_exact) in
+        [("leaf-0-0", 24, true), ("agg-0-0", 21, true), ("core-0-0", 1, false)]
+    {
         bench.cache = ForwardingCache::default();
         let link = bench.link(switch, port);
         let began = bench.transport.now();
