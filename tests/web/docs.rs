@@ -102,16 +102,18 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn configuration_page_has_every_flag() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 16] = [
+    let verbs: [(&[&str], usize); 18] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["nodes"], 20),
         (&["ports"], 20),
         (&["top"], 20),
         (&["check"], 1),
+        (&["check-node"], 5),
         (&["demo"], 20),
         (&["doctor"], 20),
         (&["history", "events"], 6),
+        (&["history", "incidents"], 6),
         (&["history", "link"], 1),
         (&["history", "port"], 1),
         (&["history", "verdicts"], 1),

@@ -71,13 +71,13 @@ fn five_thousand_hosts_take_at_most_2_000_smps_and_a_second() {
     }
     assert_eq!((route.hops.len(), smps), (7, 3 * 5));
 
-    for (switch, port, is_exact) in
-        [("leaf-0-0", 24, true), ("agg-0-0", 21, true), ("core-0-0", 1, false)]
+    for (switch, port, max_smps, is_exact) in
+        [("leaf-0-0", 24, 2_000, true), ("agg-0-0", 21, 2_000, true), ("agg-0-0", 21, 500, false)]
     {
         bench.cache = ForwardingCache::default();
         let link = bench.link(switch, port);
         let began = bench.transport.now();
-        let (users, smps) = bench.users(link, 2_000);
+        let (users, smps) = bench.users(link, max_smps);
         let time = bench.transport.now().since(began);
         let counts = |it: &DirectionUsers| {
             [&it.sources, &it.destinations].map(|set| (set.crossing.len(), set.undecided.len()))
@@ -86,16 +86,17 @@ fn five_thousand_hosts_take_at_most_2_000_smps_and_a_second() {
             "{switch}: {smps} SMPs, {time:?}, crossing and undecided {:?}",
             users.directions.each_ref().map(counts)
         );
-        assert!(smps <= 2_000 && time <= Duration::from_secs(1), "{switch}: {smps} {time:?}");
+        assert!(smps <= max_smps && time <= Duration::from_secs(1), "{switch}: {smps} {time:?}");
         assert_eq!(users.is_complete(), is_exact, "{switch}");
         for direction in &users.directions {
-            // All that send are known, even where some that receive are not.
-            assert_eq!(direction.sources.undecided, [], "{switch}");
-            assert!(!direction.sources.crossing.is_empty(), "{switch}");
             let truth = truth(&bench, direction);
             assert_true(&bench.fabric, direction, &truth);
             let [sources, _] = &truth[&bench.fabric.port_key(direction.from)];
-            assert_eq!(direction.sources.crossing.len(), sources.len(), "{switch}");
+            assert!(!direction.sources.crossing.is_empty(), "{switch}");
+            if is_exact {
+                assert_eq!(direction.sources.undecided, [], "{switch}");
+                assert_eq!(direction.sources.crossing.len(), sources.len(), "{switch}");
+            }
         }
     }
 }
