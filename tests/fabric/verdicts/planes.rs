@@ -78,6 +78,28 @@ fn each_fault_of_planes_is_one_finding() {
     assert_eq!((switches.count(), switches.bad, hosts.count(), hosts.bad), (24, 0, 8, 3));
 }
 
+/// The reboot of one of the four ASICs of a switch says nothing about cables.
+#[test]
+fn plane_at_another_switch_is_a_finding_and_an_asic_that_reboots_is_none() {
+    let faults = r#"
+timeline:
+  - reboot: {at: 10m, node: spine-1-a3, down: 2m}
+  - move-cable: {at: 20m, from: "leaf-0-a4[2]", to: "leaf-1-a4[1]"}
+"#;
+    let simulated = simulated(&[SOUND, faults].concat(), "5s");
+    for minutes in [11, 19] {
+        simulated.run_to(Duration::from_secs(60 * minutes));
+        assert_eq!(findings(&simulated.observation()), BTreeMap::new(), "{minutes} min");
+    }
+    simulated.run_to(Duration::from_secs(30 * 60));
+    let found = findings(&simulated.observation());
+    let both = ["host-1", "host-4"];
+    assert!(found.keys().map(|name| &**name).eq(both), "{found:#?}");
+    for reasons in found.values() {
+        assert!(reasons.contains(&(Reason::PlanesSwapped, Verdict::Watch)), "{found:#?}");
+    }
+}
+
 #[test]
 fn sound_planes_have_no_finding() {
     expect_no_finding(2);
