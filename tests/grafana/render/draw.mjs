@@ -110,9 +110,10 @@ const browser = await puppeteer.launch({
 const problems = [];
 let count = 0;
 for (const board of boards) {
-  for (const file of readdirSync(into).filter((it) => it.startsWith(`${board}-`))) rmSync(join(into, file));
   for (const theme of values.themes.split(',')) {
     for (const width of values.widths.split(',').map(Number)) {
+      const isOld = (name) => name.startsWith(`${board}-`) && name.endsWith(`-${theme}-${width}.png`);
+      for (const name of readdirSync(into).filter(isOld)) rmSync(join(into, name));
       const page = await browser.newPage();
       const say = (text) => problems.push(`${board} ${theme} ${width}: ${text}`);
       page.on('console', (message) => {

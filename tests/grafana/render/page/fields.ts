@@ -1,9 +1,12 @@
 // From the results of queries to what panels draw: transformations, field config, overrides.
 import {
   type DataFrame,
+  type Field,
   FieldConfigOptionsRegistry,
   type GrafanaTheme2,
+  FieldType,
   applyFieldOverrides,
+  cacheFieldDisplayNames,
   standardTransformers,
   standardTransformersRegistry,
   transformDataFrame,
@@ -29,6 +32,12 @@ const STANDARD = [
   'filterable',
 ];
 
+const OF_NUMBERS = ['min', 'max', 'decimals'];
+
+/** Fields that have a property: as in Grafana, a unit is also one of text. */
+const has = (id: string) => (field: Field) =>
+  OF_NUMBERS.includes(id) ? field.type === FieldType.number : id !== 'mappings' || field.type !== FieldType.time;
+
 /** The properties that the field config of a panel may have. Grafana lists them for its editor; here those in use. */
 function properties(fieldConfig: any): FieldConfigOptionsRegistry {
   const custom = Object.keys(fieldConfig.defaults?.custom ?? {}).map((name) => `custom.${name}`);
@@ -41,7 +50,7 @@ function properties(fieldConfig: any): FieldConfigOptionsRegistry {
       name: id,
       isCustom: id.startsWith('custom.'),
       process: (value: unknown) => value,
-      shouldApply: () => true,
+      shouldApply: has(id),
       override: () => null,
       editor: () => null,
     } as any);
@@ -61,7 +70,7 @@ export async function prepared(
     ? await firstValueFrom(transformDataFrame(transformations, found, { interpolate: (text: string) => text }))
     : found;
   const fieldConfig = panel.fieldConfig ?? { defaults: {}, overrides: [] };
-  return applyFieldOverrides({
+  const applied = applyFieldOverrides({
     data,
     fieldConfig,
     fieldConfigRegistry: properties(fieldConfig),
@@ -69,4 +78,6 @@ export async function prepared(
     theme,
     timeZone: 'utc',
   });
+  cacheFieldDisplayNames(applied);
+  return applied;
 }

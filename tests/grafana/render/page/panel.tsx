@@ -212,7 +212,7 @@ function Table({ panel, data, width, height }: Drawing) {
       height={height}
       noHeader={!panel.options.showHeader}
       cellHeight={panel.options.cellHeight}
-      initialSortBy={panel.options.sortBy}
+      sortBy={panel.options.sortBy}
       fieldConfig={panel.fieldConfig}
       structureRev={1}
       enableVirtualization

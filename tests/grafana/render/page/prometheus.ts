@@ -1,7 +1,7 @@
 // Queries as Grafana's data source for Prometheus sends them, and their results as data frames.
 import { type DataFrame, type Field, FieldType, rangeUtil, dateTime } from '@grafana/data';
 
-import { type Variables, interpolated } from './variables';
+import { type Variables, interpolated, readable } from './variables';
 
 export type Range = { from: number; to: number; scrape: number };
 
@@ -92,7 +92,8 @@ export async function frames(
       found = (await asked('query_range', parameters)).result;
     }
     if (target.format === 'table') return table(target, found, tables > 1);
-    return found.map((series) => timeSeries(target, series, step));
+    const format = target.legendFormat && readable(target.legendFormat, variables);
+    return found.map((series) => timeSeries({ ...target, legendFormat: format }, series, step));
   });
   return (await Promise.all(results)).flat();
 }
