@@ -1,4 +1,4 @@
-// Draws every dashboard with the components of @grafana/ui, in headless Chromium: one picture of what is
+// Draws every dashboard of a tree with the components of @grafana/ui, in headless Chromium: one picture of what is
 // visible when the dashboard opens, and one of each row. Grafana itself takes no part.
 import { createServer } from 'node:http';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,8 +1,7 @@
 // Records the demo: a real Prometheus scrapes `fabric-exporter demo` and evaluates the rules of alerts/ for
 // some minutes. The directory of the recording has Prometheus' data and recording.json: when it was made.
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { fail, freePort, ready, start, stop } from './processes.mjs';
@@ -12,9 +11,9 @@ const INTERVAL = 5;
 /** The name that Prometheus gives the demo's host. */
 const INSTANCE = 'gpu-0:10315';
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const { values } = parseArgs({
   options: {
+    root: { type: 'string' },
     program: { type: 'string' },
     into: { type: 'string' },
     minutes: { type: 'string', default: '20' },
@@ -23,14 +22,16 @@ const { values } = parseArgs({
   },
 });
 const minutes = Number(values.minutes);
-if (!values.program || !values.into || !(minutes > 0)) fail('record.mjs --program FILE --into DIR [--minutes N]');
+if (!values.root || !values.program || !values.into || !(minutes > 1)) {
+  fail('record.mjs --root DIR --program FILE --into DIR [--minutes N], with more than one minute');
+}
 
 const folder = resolve(values.into);
 const fresh = `${folder}.new`;
 rmSync(fresh, { recursive: true, force: true });
 mkdirSync(fresh, { recursive: true });
 const [exporterPort, prometheusPort] = [await freePort(), await freePort()];
-const alerts = join(root, 'alerts');
+const alerts = resolve(values.root, 'alerts');
 const rules = readdirSync(alerts).filter((name) => name.endsWith('.rules.yml'));
 const config = {
   global: { scrape_interval: `${INTERVAL}s`, evaluation_interval: `${INTERVAL}s` },
