@@ -63,7 +63,8 @@ await ready(`${source}/-/ready`);
 
 const TYPES = { '.css': 'text/css', '.js': 'text/javascript', '.json': 'application/json', '.svg': 'image/svg+xml' };
 const PAGE =
-  '<!doctype html><html lang="en"><title>Pictures</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/main.css">' +
+  '<!doctype html><html lang="en"><title>Pictures</title>' +
+  '<link rel="icon" href="data:,"><link rel="stylesheet" href="/main.css">' +
   '<body style="margin:0"><div id="root"></div><script type="module" src="/main.js"></script></body></html>';
 const packages = join(here, 'node_modules');
 // The fonts that Grafana serves, and its styles ask for.
@@ -117,7 +118,9 @@ for (const board of boards) {
       const page = await browser.newPage();
       const say = (text) => problems.push(`${board} ${theme} ${width}: ${text}`);
       page.on('console', (message) => {
-        if (['error', 'warn'].includes(message.type()) && !message.text().startsWith('Failed to load')) say(message.text());
+        const isBad = ['error', 'warn'].includes(message.type());
+        // Answers tell more than the browser does.
+        if (isBad && !message.text().startsWith('Failed to load')) say(message.text());
       });
       page.on('response', (response) => response.status() >= 400 && say(`${response.status()} ${response.url()}`));
       page.on('pageerror', (error) => say(error.stack ?? error));

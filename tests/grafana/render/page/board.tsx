@@ -62,7 +62,8 @@ export function Board({ board, choices, range }: { board: any; choices: Record<s
           {index === 0 &&
             all.slice(1).map(({ title, panels }) => (
               <div key={title} className="row">
-                {`› ${readable(title ?? '', known.variables)}`} <span>{`(${panels.length} panel${panels.length === 1 ? '' : 's'})`}</span>
+                {`› ${readable(title ?? '', known.variables)} `}
+                <span>{`(${panels.length} panel${panels.length === 1 ? '' : 's'})`}</span>
               </div>
             ))}
         </div>
@@ -84,7 +85,8 @@ function Grid(props: { panels: any[]; width: number; variables: Variables; event
     .map((panel) => {
       const { x, y, w, h } = panel.gridPos;
       if (!isNarrow) {
-        return { panel, box: { left: x * (column + GAP), top: (y - top) * (CELL + GAP), width: across(w), height: down(h) } };
+        const [left, above] = [x * (column + GAP), (y - top) * (CELL + GAP)];
+        return { panel, box: { left, top: above, width: across(w), height: down(h) } };
       }
       const box = { left: 0, top: next, width, height: down(h) };
       next += box.height + GAP;
@@ -118,8 +120,8 @@ const style = (theme: ReturnType<typeof useTheme2>) =>
     '.variables': { display: 'flex', flexWrap: 'wrap', gap: 8, marginBottom: 8, ...theme.typography.bodySmall },
     '.variables b': { border: `1px solid ${theme.colors.border.weak}`, padding: '4px 8px', fontWeight: 500 },
     '.variables i': {
-      border: `1px solid ${theme.colors.border.medium}`, padding: '4px 8px', fontStyle: 'normal', display: 'inline-block',
-      maxWidth: 280, whiteSpace: 'nowrap', overflow: 'hidden', textOverflow: 'ellipsis', verticalAlign: 'bottom',
+      border: `1px solid ${theme.colors.border.medium}`, padding: '4px 8px', fontStyle: 'normal',
+      display: 'inline-block', maxWidth: 280, whiteSpace: 'nowrap', overflow: 'hidden', textOverflow: 'ellipsis', verticalAlign: 'bottom',
     },
     '.variables div': { display: 'flex' },
     '.row': { ...theme.typography.h6, height: CELL, lineHeight: `${CELL}px`, margin: `${GAP}px 0`, overflow: 'hidden' },

@@ -41,7 +41,8 @@ const has = (id: string) => (field: Field) =>
 /** The properties that the field config of a panel may have. Grafana lists them for its editor; here those in use. */
 function properties(fieldConfig: any): FieldConfigOptionsRegistry {
   const custom = Object.keys(fieldConfig.defaults?.custom ?? {}).map((name) => `custom.${name}`);
-  const overridden = (fieldConfig.overrides ?? []).flatMap((it: any) => it.properties.map((property: any) => property.id));
+  const changes: any[] = (fieldConfig.overrides ?? []).flatMap((it: any) => it.properties);
+  const overridden = changes.map((property) => property.id);
   const registry = new FieldConfigOptionsRegistry();
   for (const id of new Set<string>([...STANDARD, ...custom, ...overridden])) {
     registry.register({

@@ -54,7 +54,8 @@ export function Timeline({ panel, data, width, height, range }: Drawing) {
   const labels = Math.min(Math.max(...rows.map(({ name }) => widthOf(name))) + 8, width / 3);
   const legend = panel.options.legend?.showLegend ? LEGEND : 0;
   const rowHeight = (height - AXIS - legend) / rows.length;
-  const x = (time: number) => labels + ((Math.min(Math.max(time, range.from), range.to) - range.from) / (range.to - range.from)) * (width - labels);
+  const part = (time: number) => Math.min(Math.max((time - range.from) / (range.to - range.from), 0), 1);
+  const x = (time: number) => labels + part(time) * (width - labels);
   const bar = rowHeight * (panel.options.rowHeight ?? 0.9);
   const gap = isHistory ? 1 - (panel.options.colWidth ?? 0.9) : 0;
   return (
@@ -147,11 +148,20 @@ export function HeatMap({ panel, data, width, height, range }: Drawing) {
         return (
           <g key={name}>
             {(row % Math.ceil(16 / rowHeight) === 0) && (
-              <text x={labels - 6} y={top + rowHeight / 2 + 4} textAnchor="end" fill={theme.colors.text.secondary}>{name}</text>
+              <text x={labels - 6} y={top + rowHeight / 2 + 4} textAnchor="end" fill={theme.colors.text.secondary}>
+                {name}
+              </text>
             )}
             {cells.filter(({ own }: any) => own > least).map(({ time, own }: any) => (
-              <rect key={time} x={x(time)} y={top} width={Math.max(1, x(time + step) - x(time) - 1)} height={rowHeight - 1}
-                fill={fill} fillOpacity={(own / most) ** (panel.options.color?.exponent ?? 0.5)} />
+              <rect
+                key={time}
+                x={x(time)}
+                y={top}
+                width={Math.max(1, x(time + step) - x(time) - 1)}
+                height={rowHeight - 1}
+                fill={fill}
+                fillOpacity={(own / most) ** (panel.options.color?.exponent ?? 0.5)}
+              />
             ))}
           </g>
         );

@@ -78,7 +78,7 @@ function sorted(options: Option[], sort: number): Option[] {
 }
 
 async function offered(model: any, variables: Variables, range: Range): Promise<Option[]> {
-  if (model.type === 'custom') {
+  if (['custom', 'interval'].includes(model.type)) {
     return String(model.query).split(',').map((it) => ({ text: it.trim(), value: it.trim() }));
   }
   if (model.type !== 'query') throw new Error(`$${model.name}: a variable of the type ${model.type}`);
