@@ -24,6 +24,8 @@ FUZZ    ?=
 TRUST   ?=
 # The sites of `make week`.
 WEEK    ?= 0..20
+# `make pictures` records the demo for so long.
+MINUTES := 20
 CARGO_DEB := 3.8.0
 CARGO_CYCLONEDX := 0.5.9
 # For `make dist`: amd64 or arm64, and the cargo profile.
@@ -41,7 +43,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench bench-quick trust week fuzz docs build install dist check-dist manuals deb rpm deps cargo-deb cargo-cyclonedx clean
+.PHONY: help demo test lint policy packages advisories bench bench-quick trust week fuzz docs pictures build install dist check-dist manuals deb rpm deps cargo-deb cargo-cyclonedx clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
@@ -132,6 +134,14 @@ docs: ## regenerate docs/metrics.md and other tables, examples, pictures, the Op
 	UPDATE_DOCS=1 cargo test $(LOCKED) --lib --test web --test alerting --test fabric --test host --test deploy -- \
 		openapi docs:: pages::pictures alert_table files_are_made dashboards::false_green faults_are_found series:: \
 		the_example manifests_are_made
+
+# Not part of test: it takes half an hour, and a person looks at the result. A recording is kept: remove
+# target/pictures/recording to make another.
+pictures: ## draw the dashboards with Grafana's own components, in target/pictures (half an hour; again: 5 minutes)
+	@scripts/install-packages $(BROWSER) prometheus pngquant
+	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
+	cargo build $(LOCKED) --profile demo --no-default-features --target-dir $(TARGET)/demo
+	scripts/pictures $(TARGET)/demo/demo/fabric-exporter $(TARGET) $(MINUTES)
 
 build: ## release build
 	cargo build $(LOCKED) --release

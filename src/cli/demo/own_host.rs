@@ -22,13 +22,14 @@ use super::mlx5::{hw, mlx5};
 use super::roce::Roce;
 
 /// Counters of mlx5's queues that are 0 on a good network (kernel: drivers/infiniband/hw/mlx5/counters.c).
-const QUEUE_ERRORS: [&str; 6] = [
+const QUEUE_ERRORS: [&str; 7] = [
     "duplicate_request",
     "implied_nak_seq_err",
     "local_ack_timeout_err",
     "out_of_buffer",
     "out_of_sequence",
     "packet_seq_err",
+    "req_transport_retries_exceeded",
 ];
 /// IPoIB with the largest MTU of a datagram: 4 KiB without its header.
 const IPOIB_MTU: u64 = 4092;

@@ -5,6 +5,7 @@ mod false_green;
 mod grafana;
 mod layout;
 mod profiles;
+mod readable;
 mod shown;
 mod situations;
 mod stored;
@@ -36,7 +37,7 @@ const TYPES: [&str; 9] = [
     "timeseries",
 ];
 /// The unit ids of Grafana in use; any other word would be shown as it is, after each number.
-const UNITS: [&str; 11] = [
+const UNITS: [&str; 12] = [
     "Bps",
     "bytes",
     "celsius",
@@ -48,6 +49,7 @@ const UNITS: [&str; 11] = [
     "s",
     "sci",
     "short",
+    "string",
 ];
 
 fn root() -> &'static Path {
