@@ -1,0 +1,622 @@
+//! What an operator is told in known situations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Parser;
+use drain_plan::Share;
+use fabric_api::model::{
+    Condition, End, FabricLinks, FabricNodes, Finding, Link, LinkPlane, LinkReason, Links, Node,
+    Nodes, PortName,
+};
+use ib_mad::Guid;
+
+use super::judge::{self, Question};
+use super::net::{FabricNet, Target};
+use super::output;
+use super::report::Report;
+use super::{drained_hosts, ensure_known, select, share};
+use crate::cli::node_match::NodeMatch;
+use crate::cli::table::Style;
+use crate::cli::{Cli, Verb};
+
+/// Models of a fabric that is written as text.
+///
+/// `h1-L1 h2.2-L1 L1xS1 L1?S1:200` are links of 400 Gb/s, or as many as written behind a colon: `x` is down, and `?` not
+/// known. Names with `h` are HCAs, `h2.2` the second one of host h2; with `r` routers, with `a` aggregation nodes; all
+/// others are switches. A `!` at the end makes a link bad, a `~` degraded.
+#[derive(Default)]
+struct Fabric {
+    links: Vec<Link>,
+    nodes: Vec<Node>,
+    ports: BTreeMap<String, u8>,
+}
+
+impl Fabric {
+    fn parse(text: &str) -> Self {
+        let mut fabric = Fabric::default();
+        for word in text.split_whitespace() {
+            fabric.add(word);
+        }
+        fabric
+    }
+
+    fn add(&mut self, word: &str) {
+        let is_bad = word.ends_with('!');
+        let is_degraded = word.ends_with('~');
+        let word = word.trim_end_matches(['!', '~']);
+        let (ends, gbps) = word.split_once(':').unwrap_or((word, "400"));
+        let at = ends.find(['-', 'x', '?']).unwrap();
+        let up = match &ends[at..=at] {
+            "-" => Some(true),
+            "x" => Some(false),
+            _ => None,
+        };
+        let gbps: u64 = gbps.parse().unwrap();
+        let ends = [&ends[..at], &ends[at + 1..]].map(|name| self.end(name));
+        let verdict = match (is_bad, is_degraded) {
+            (true, _) => "bad",
+            (_, true) => "watch",
+            _ => "ok",
+        };
+        self.links.push(Link {
+            link: format!("{}:{}-{}:{}", ends[0].guid, ends[0].port, ends[1].guid, ends[1].port),
+            fabric: "f".into(),
+            verdict: verdict.into(),
+            up,
+            rate: (up == Some(true)).then_some(gbps * 125_000_000),
+            ends,
+            ..Link::default()
+        });
+    }
+
+    fn end(&mut self, name: &str) -> End {
+        let node_type = match &name[..1] {
+            "h" => "ca",
+            "r" => "router",
+            "a" => "aggregation_node",
+            _ => "switch",
+        };
+        let host = (node_type == "ca").then(|| name.split('.').next().unwrap().to_owned());
+        if !self.nodes.iter().any(|node| node.node == name) {
+            let guid = Guid(self.nodes.len() as u64 + 1).to_string();
+            self.nodes.push(Node {
+                guid: guid.clone(),
+                system_guid: guid,
+                node: name.into(),
+                description: name.into(),
+                node_type: node_type.into(),
+                host: host.clone(),
+                up: true,
+                ..Node::default()
+            });
+        }
+        let port = self.ports.entry(name.to_owned()).or_default();
+        *port += 1;
+        let guid = self.node(name).guid.clone();
+        let node_type = node_type.into();
+        End { guid, node: name.into(), port: *port, node_type, host, ..End::default() }
+    }
+
+    fn node(&self, name: &str) -> &Node {
+        self.nodes.iter().find(|node| node.node == name).unwrap()
+    }
+
+    fn node_mut(&mut self, name: &str) -> &mut Node {
+        self.nodes.iter_mut().find(|node| node.node == name).unwrap()
+    }
+
+    fn models(&self, fabric: &str) -> (Links, Nodes) {
+        let condition = Condition { verdict: "ok".into(), ..Condition::default() };
+        let (links, nodes, name) = (self.links.clone(), self.nodes.clone(), fabric.to_owned());
+        let links =
+            FabricLinks { fabric: name.clone(), condition, links, ..FabricLinks::default() };
+        let nodes = FabricNodes { fabric: name, nodes, ..FabricNodes::default() };
+        (Links { fabrics: vec![links] }, Nodes { fabrics: vec![nodes] })
+    }
+
+    fn net(&self) -> FabricNet {
+        let (links, nodes) = self.models("f");
+        FabricNet::new(&links, &nodes)
+    }
+
+    /// `L1-S1` is the first link of both, `L1-S1#2` the second; other names are nodes.
+    fn targets(&self, net: &FabricNet, repairs: &str) -> Vec<Target> {
+        let mut targets = Vec::new();
+        for word in repairs.split_whitespace() {
+            let (ends, nth) = word.split_once('#').unwrap_or((word, "1"));
+            let nth: usize = nth.parse().unwrap();
+            let place = match ends.split_once('-') {
+                Some((a, b)) => {
+                    let is_it = |link: &&Link| link.ends[0].node == a && link.ends[1].node == b;
+                    let end = &self.links.iter().filter(is_it).nth(nth - 1).unwrap().ends[0];
+                    vec![(end.guid.parse().unwrap(), Some(end.port))]
+                }
+                None => {
+                    let is_it =
+                        |node: &&Node| node.node == ends || node.host.as_deref() == Some(ends);
+                    let nodes = self.nodes.iter().filter(is_it);
+                    nodes.map(|node| (node.guid.parse().unwrap(), None)).collect()
+                }
+            };
+            targets.extend(select::of_places(net, ends, &place).unwrap());
+        }
+        targets
+    }
+
+    fn report(&self, repairs: &str, drained: &str, min_capacity: f64) -> Report {
+        let mut net = self.net();
+        let targets = self.targets(&net, repairs);
+        answer(&mut net, &targets, drained, min_capacity)
+    }
+}
+
+fn answer(net: &mut FabricNet, targets: &[Target], drained: &str, min_capacity: f64) -> Report {
+    let drained: Vec<String> = drained.split_whitespace().map(str::to_owned).collect();
+    let drained: BTreeSet<usize> = drained_hosts(net, &drained).unwrap();
+    let min_capacity = Share::new(min_capacity).unwrap();
+    judge::report(&Question { net, targets, drained: &drained, min_capacity }).unwrap()
+}
+
+/// `L1-S1 80% L1 rail h2 | spine`, windows separated by a bar, and `; unsafe L1-S1: why: advice`.
+fn told(report: &Report) -> String {
+    let short = |name: &str| {
+        let words: Vec<&str> = name.split(' ').collect();
+        match words[..] {
+            [a, "port", _, "–", b, "port", _] => format!("{a}-{b}"),
+            _ => name.to_owned(),
+        }
+    };
+    let windows = report.windows.iter().map(|window| {
+        let names = window.repairs.iter().map(|it| short(&it.what.name));
+        let mut text = names.collect::<Vec<_>>().join(" ");
+        if let Some(leaf) = &window.left.worst_leaf {
+            text += &format!(", {} {}", leaf.node, judge::percent(window.left.remaining_capacity));
+        }
+        if !window.rails_lost.is_empty() {
+            text += &format!(", rail {}", window.rails_lost);
+        }
+        if let Some(doubt) = &window.doubt {
+            text += &format!(", {doubt}");
+        }
+        text
+    });
+    let mut text = windows.collect::<Vec<_>>().join(" | ");
+    for it in &report.unsafe_repairs {
+        text += &format!("; unsafe {}: {}: {}", short(&it.what.name), it.why, it.advice);
+    }
+    text
+}
+
+const FOUR_SPINES: &str = "h1-L1 h2-L1 h3-L2 h4-L2 \
+                           L1-S1 L1-S2 L1-S3 L1-S4 L2-S1 L2-S2 L2-S3 L2-S4";
+const ONE_UPLINK: &str = "h1-L1 h2-L2 h3-L2 h4-L3 L1-S1 L2-S1 L3-S1";
+const PARALLEL: &str = "h1-L1 h2-L2 L1-S1 L1-S1 L1-S1 L1-S1 L2-S1 L2-S1 L2-S1 L2-S1";
+const RAILS: &str = "h1.1-A1 h2.1-A1 h3.1-A2 h4.1-A3 A1-AS A2-AS A3-AS \
+                     h1.2-B1 h2.2-B1 h3.2-B2 h4.2-B3 B1-BS B2-BS B3-BS";
+const RAILS_OF_TWO: &str =
+    "h1.1-A1 h2.1-A1 h3.1-A2 A1-AS A2-AS h1.2-B1 h2.2-B1 h3.2-B2 B1-BS B2-BS";
+
+#[test]
+fn operators_are_told_what_is_safe_and_what_to_do() {
+    for (about, fabric, repairs, drained, min_capacity, says) in [
+        ("a cable to a spine", FOUR_SPINES, "L1-S1", "", 0.75, "L1-S1, L1 75%"),
+        ("a spine", FOUR_SPINES, "S1", "", 0.75, "S1, L1 75%"),
+        (
+            "two uplinks of a leaf",
+            FOUR_SPINES,
+            "L1-S1 L1-S2",
+            "",
+            0.75,
+            "L1-S1, L1 75% | L1-S2, L1 75%",
+        ),
+        ("the same with less capacity", FOUR_SPINES, "L1-S1 L1-S2", "", 0.5, "L1-S1 L1-S2, L1 50%"),
+        (
+            "cables of two leaves to one spine",
+            FOUR_SPINES,
+            "L1-S1 L2-S1",
+            "",
+            0.75,
+            "L1-S1 L2-S1, L1 75%",
+        ),
+        (
+            "more capacity than a spine leaves",
+            FOUR_SPINES,
+            "S1",
+            "",
+            0.9,
+            "; unsafe S1: L1 keeps 75% (1200 of 1600 Gb/s): drain h[1-4], or accept less capacity with --min-capacity \
+             75%",
+        ),
+        (
+            "the only uplink of a leaf with one host",
+            ONE_UPLINK,
+            "L1-S1",
+            "",
+            0.75,
+            "; unsafe L1-S1: cuts h1 off from all hosts; L1 reaches no other leaf meanwhile: drain h1",
+        ),
+        ("the same with the host drained", ONE_UPLINK, "L1-S1", "h1", 0.75, "L1-S1"),
+        (
+            "the cable of a host",
+            FOUR_SPINES,
+            "h3-L2",
+            "",
+            0.75,
+            "; unsafe h3-L2: cuts h3 off from all hosts: drain h3",
+        ),
+        ("the cable of a drained host", FOUR_SPINES, "h3-L2", "h3", 0.75, "h3-L2"),
+        ("the same with its domain", FOUR_SPINES, "h3-L2", "H3.cluster", 0.75, "h3-L2"),
+        (
+            "a host",
+            FOUR_SPINES,
+            "h3",
+            "",
+            0.75,
+            "; unsafe h3: cuts h3 off from all hosts: drain h3",
+        ),
+        (
+            "a leaf",
+            FOUR_SPINES,
+            "L1",
+            "",
+            0.75,
+            "; unsafe L1: cuts 4 hosts off from others: h[1-4]; L2 reaches no other leaf meanwhile: drain h[1-4]",
+        ),
+        ("the cable of a host with two rails", RAILS, "h1.1-A1", "", 0.75, "h1.1-A1, rail h1"),
+        ("a leaf of one of two rails", RAILS, "A1", "", 0.75, "A1, rail h[1-2]"),
+        (
+            "both HCAs of a host",
+            RAILS,
+            "h1",
+            "",
+            0.75,
+            "; unsafe h1: cuts h1 off from all hosts: drain h1",
+        ),
+        ("one of them", RAILS, "h1.2", "", 0.75, "h1.2, rail h1"),
+        (
+            "a leaf of a rail with two leaves",
+            RAILS_OF_TWO,
+            "A1",
+            "",
+            0.75,
+            "; unsafe A1: A2 reaches no other leaf meanwhile: drain h3, or accept less capacity with --min-capacity 0%",
+        ),
+        ("the same, accepted", RAILS_OF_TWO, "A1", "", 0.0, "A1, A2 0%, rail h[1-3]"),
+        ("one of four parallel cables", PARALLEL, "L1-S1#2", "", 0.75, "L1-S1, L1 75%"),
+        (
+            "four parallel cables, two at a time",
+            PARALLEL,
+            "L1-S1 L1-S1#2 L1-S1#3 L1-S1#4",
+            "",
+            0.5,
+            "L1-S1 L1-S1, L1 50% | L1-S1 L1-S1, L1 50%",
+        ),
+        (
+            "a cable that is down already",
+            "h1-L1 h2-L2 L1-S1 L1xS1 L2-S1",
+            "L1-S1#1",
+            "",
+            0.75,
+            "; unsafe L1-S1: cuts 2 hosts off from others: h[1-2]; L1 reaches no other leaf meanwhile: drain h[1-2]",
+        ),
+        (
+            "a router must keep its path, and its leaf its capacity",
+            "h1-L1 h2-L1 r1-L2 L1-L2",
+            "r1-L2",
+            "",
+            0.75,
+            "; unsafe r1-L2: cuts r1 off from all hosts: drain r1",
+        ),
+        (
+            "an uplink of unknown state may be the only other one",
+            "h1-L1 h2-L2 h3-L2 L1-S1 L1?S1 L2-S1",
+            "L1-S1",
+            "",
+            0.5,
+            "L1-S1, L1 50%, if the links of unknown state are down: cuts h1 off from all hosts; L1 reaches no other \
+             leaf meanwhile",
+        ),
+        (
+            "the repair of a link of unknown state may take something",
+            "h1?L1 h2-L1 h3-L1",
+            "h1-L1",
+            "",
+            0.5,
+            "; unsafe h1-L1: cuts h1 off from all hosts: drain h1",
+        ),
+    ] {
+        let fabric = Fabric::parse(fabric);
+        assert_eq!(told(&fabric.report(repairs, drained, min_capacity)), says, "{about}");
+    }
+}
+
+#[test]
+fn links_that_are_down_fit_into_the_first_window() {
+    let mut fabric = Fabric::parse(FOUR_SPINES);
+    fabric.add("L1xS1!");
+    let net = fabric.net();
+    let bad = select::with_verdicts(&net, &[ib_health::Verdict::Bad]);
+    assert_eq!(bad.len(), 1);
+    let report = answer(&mut fabric.net(), &bad, "", 0.75);
+    let [window] = &report.windows[..] else { panic!("{report:#?}") };
+    assert!(window.repairs[0].what.down && window.left.worst_leaf.is_none());
+    assert_eq!(
+        output::summary(&report),
+        "1 window (smallest) for 1 repair, in which each leaf keeps 75% or more"
+    );
+}
+
+#[test]
+fn without_arguments_bad_links_are_repaired_and_degraded_ones_if_wanted() {
+    use ib_health::Verdict::{Bad, Watch};
+    let fabric = Fabric::parse("h1-L1! h2-L1~ h3-L1");
+    let net = fabric.net();
+    let names = |verdicts: &[_]| {
+        let targets = select::with_verdicts(&net, verdicts);
+        targets.into_iter().map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[Bad]), ["h1 port 1 – L1 port 1"]);
+    assert_eq!(names(&[Bad, Watch]), ["h1 port 1 – L1 port 1", "h2 port 1 – L1 port 2"]);
+}
+
+#[test]
+fn patterns_name_devices_and_nothing_is_named_twice() {
+    let fabric = Fabric::parse(RAILS);
+    let net = fabric.net();
+    let of = |pattern: &str| {
+        let found = select::of_pattern(&net, &NodeMatch::Pattern(pattern.into()));
+        found.map(|it| it.into_iter().map(|it| it.name).collect::<Vec<_>>())
+    };
+    assert_eq!(of("a*").unwrap(), ["A1", "AS", "A2", "A3"]);
+    assert_eq!(of("h1*").unwrap(), ["h1"], "both HCAs of the host");
+    assert_eq!(of("h1.1*").unwrap(), ["h1.1"]);
+    assert_eq!(of("x*"), Err("no node matches"));
+    let unlinked = select::of_places(&net, "A1/40", &[(Guid(2), Some(40))]);
+    assert_eq!(unlinked, Err("the port has no link"));
+}
+
+/// Switches of four nodes, one for each plane, with a host at each of the first two.
+fn planes() -> Fabric {
+    let mut fabric = Fabric::default();
+    for (leaf, host) in [("L1", "h1"), ("L2", "h2")] {
+        for (ends, name) in [([host, leaf], "host"), ([leaf, "S1"], "up"), ([leaf, "S2"], "up")] {
+            let mut planes = Vec::new();
+            for plane in 1..=4_u8 {
+                let node = |name: &str| match name {
+                    host if host.starts_with('h') => host.to_owned(),
+                    switch => format!("{switch}p{plane}"),
+                };
+                let ends = ends.map(|name| fabric.end(&node(name)));
+                planes.push((plane, ends));
+            }
+            let (_, lead) = planes[0].clone();
+            let port = |end: &End| PortName {
+                guid: end.guid.clone(),
+                node: end.node.clone(),
+                host: end.host.clone(),
+                node_type: end.node_type.clone(),
+                port: end.port,
+                front_panel: None,
+            };
+            let plane = |(plane, ends): &(u8, [End; 2])| LinkPlane {
+                plane: *plane,
+                ports: ends.each_ref().map(port),
+                up: Some(true),
+                rate: Some(25_000_000_000),
+                ..LinkPlane::default()
+            };
+            let id = [&lead[0], &lead[1]].map(|end| format!("{}:{}", end.guid, end.port));
+            fabric.links.push(Link {
+                link: id.join("-"),
+                fabric: "f".into(),
+                verdict: name.into(),
+                up: Some(true),
+                rate: Some(100_000_000_000),
+                planes: planes.iter().map(plane).collect(),
+                ends: lead,
+                ..Link::default()
+            });
+        }
+    }
+    for node in &mut fabric.nodes {
+        if let Some((switch, _)) = node.node.split_once('p') {
+            node.system_guid = Guid(
+                0x100 + u64::from(switch.as_bytes()[0]) * 16 + u64::from(switch.as_bytes()[1]),
+            )
+            .to_string();
+        }
+    }
+    fabric
+}
+
+#[test]
+fn cable_of_several_planes_is_one_repair_and_so_is_a_switch() {
+    let fabric = planes();
+    let net = fabric.net();
+    let targets = fabric.targets(&net, "L1p1-S1p1 S2p3 S2p1");
+    let sizes: Vec<_> = targets.iter().map(|it| (it.wires.len(), it.nodes.len())).collect();
+    assert_eq!(sizes, [(4, 0), (0, 4), (0, 4)]);
+    let report = fabric.report("L1p1-S1p1", "", 0.5);
+    assert_eq!(told(&report), "L1p1-S1p1, L1p1 50%");
+    assert_eq!(report.windows[0].left.reduced_leaves, 4, "each plane of the leaf");
+    // The spine is powered off as a whole.
+    let report = fabric.report("S1p2", "", 0.5);
+    assert_eq!(told(&report), "S1p2, L1p1 50%");
+    assert_eq!(report.windows[0].left.reduced_leaves, 8);
+    // All planes of a host's cable.
+    let report = fabric.report("h1-L1p1", "", 0.5);
+    assert!(told(&report).starts_with("; unsafe h1-L1p1: cuts 2 hosts off"), "{}", told(&report));
+}
+
+#[test]
+fn one_plane_that_is_down_is_less_capacity() {
+    let mut fabric = planes();
+    // The other uplink of the leaf has lost its first plane.
+    let other = fabric.links.iter_mut().find(|link| link.ends[1].node == "S2p1").unwrap();
+    other.planes[0].up = Some(false);
+    let report = fabric.report("L1p1-S1p1", "", 0.5);
+    let says = told(&report);
+    assert!(says.starts_with("; unsafe L1p1-S1p1: L1p1 reaches no other leaf meanwhile"), "{says}");
+}
+
+#[test]
+fn what_is_no_cable_or_no_host_is_left_out() {
+    let mut fabric = Fabric::parse("h1-L1 h2-L2 a1-S1 L1-S1 L2-S1 L1-L2");
+    let reason = LinkReason { reason: "internal".into(), ..LinkReason::default() };
+    fabric.links.last_mut().unwrap().reasons = vec![reason];
+    let net = fabric.net();
+    assert_eq!((net.wires.len(), net.hosts.len()), (4, 2));
+    let place = |name: &str, port| [(fabric.node(name).guid.parse().unwrap(), port)];
+    let refused = |place: &[_]| select::of_places(&net, "x", place).unwrap_err();
+    assert_eq!(refused(&place("L1", Some(3))), "the link is inside a switch: it has no cable");
+    assert!(refused(&place("a1", None)).contains("name the switch"));
+    // S1 is no leaf, although its aggregation node looks like a host; so L1 has no other way to L2.
+    let says = told(&fabric.report("S1", "", 0.0));
+    assert_eq!(says, "; unsafe S1: cuts 2 hosts off from others: h[1-2]: drain h[1-2]");
+}
+
+#[test]
+fn nvlink_fabrics_are_left_out_and_said() {
+    let fabric = Fabric::parse(ONE_UPLINK);
+    let mut nvlink = Fabric::parse("h8-N1");
+    let reason = LinkReason { reason: "nvlink".into(), ..LinkReason::default() };
+    nvlink.links[0].reasons = vec![reason];
+    let ((mut links, mut nodes), (more_links, more_nodes)) =
+        (fabric.models("f"), nvlink.models("nv"));
+    links.fabrics.extend(more_links.fabrics);
+    nodes.fabrics.extend(more_nodes.fabrics);
+    let net = FabricNet::new(&links, &nodes);
+    assert_eq!(net.fabrics, ["f"]);
+    assert!(net.notes[0].starts_with("nv is an NVLink fabric"), "{:?}", net.notes);
+}
+
+#[test]
+fn net_that_two_fabrics_have_is_there_once() {
+    let fabric = Fabric::parse(ONE_UPLINK);
+    let (mut links, mut nodes) = fabric.models("f");
+    let (mut twin_links, twin_nodes) = fabric.models("g");
+    // The other one knows more.
+    links.fabrics[0].links[0].up = None;
+    twin_links.fabrics[0].links[1].up = None;
+    links.fabrics.extend(twin_links.fabrics);
+    nodes.fabrics.extend(twin_nodes.fabrics);
+    let mut net = FabricNet::new(&links, &nodes);
+    assert_eq!((net.cables.len(), net.wires.len(), net.hosts.len()), (7, 7, 4));
+    assert!(net.wires.iter().all(|wire| wire.up == Some(true)));
+    let targets = fabric.targets(&net, "L1-S1");
+    let report = answer(&mut net, &targets, "", 0.75);
+    assert_eq!(report.unsafe_repairs.len(), 1, "its twin does not replace it");
+}
+
+#[test]
+fn hosts_that_share_a_name_are_no_single_host() {
+    let mut fabric = Fabric::parse("h1.1-A1 h1.2-B1 h2.1-A1 h2.2-B1");
+    assert_eq!(told(&fabric.report("h1.1-A1", "", 0.75)), "h1.1-A1, rail h1");
+    fabric.node_mut("h1.1").description = "localhost HCA-1".into();
+    fabric.node_mut("h1.2").description = "localhost HCA-1".into();
+    let report = fabric.report("h1.1-A1", "", 0.75);
+    assert!(told(&report).starts_with("; unsafe h1.1-A1: cuts h1.1 off"), "{}", told(&report));
+    assert!(report.notes[0].starts_with("2 HCAs of h1 have the same name"), "{:?}", report.notes);
+}
+
+#[test]
+fn hosts_that_the_site_has_drained_may_be_cut_off_but_not_those_of_a_switch_in_maintenance() {
+    let mut fabric = Fabric::parse(RAILS);
+    fabric.node_mut("A1").drained = true;
+    assert!(told(&fabric.report("h1", "", 0.75)).starts_with("; unsafe h1"));
+    fabric.node_mut("h1.1").drained = true;
+    assert!(told(&fabric.report("h1", "", 0.75)).starts_with("; unsafe h1"), "one HCA of two");
+    fabric.node_mut("h1.2").drained = true;
+    let report = fabric.report("h1", "h2", 0.75);
+    assert_eq!((told(&report).as_str(), report.drained.as_str()), ("h1", "h[1-2]"));
+}
+
+#[test]
+fn drained_hosts_that_are_not_found_are_said() {
+    let mut net = Fabric::parse(ONE_UPLINK).net();
+    let names = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    assert_eq!(drained_hosts(&mut net, &names(&["h1", "cpu7", "cpu8"])).unwrap().len(), 1);
+    assert_eq!(net.notes, ["--drained: not found in the fabric: cpu[7-8]"]);
+    let error = drained_hosts(&mut net, &names(&["cpu7"])).unwrap_err();
+    assert_eq!(error.message, "--drained: cpu7: not found in the fabric");
+}
+
+#[test]
+fn what_is_not_known_is_never_called_safe() {
+    let fabric = Fabric::parse(FOUR_SPINES);
+    let (mut links, nodes) = fabric.models("f");
+    let finding = |kind: &'static str| Finding {
+        kind: kind.into(),
+        text: "2 requests had no response".into(),
+        ..Finding::default()
+    };
+    links.fabrics[0].condition.findings = vec![finding("discovery_gaps")];
+    assert!(ensure_known(&links).is_ok());
+    let mut net = FabricNet::new(&links, &nodes);
+    let targets = fabric.targets(&net, "L1-S1");
+    let report = answer(&mut net, &targets, "", 0.75);
+    assert!(!report.certain);
+    let says = "1 window (smallest) for 1 repair, in which each leaf keeps 75% or more; not certain, because not all \
+                is known";
+    assert_eq!(output::summary(&report), says);
+    let fault = output::fault(&report).unwrap();
+    assert!(fault.starts_with("not certain: f: 2 requests had no response"), "{fault}");
+    // Nothing is known: no answer.
+    links.fabrics[0].condition.findings = vec![finding("stale")];
+    let error = ensure_known(&links).unwrap_err();
+    assert!(error.message.contains("the state of fabric f is not known"), "{}", error.message);
+    // A link without a rate counts as most others do.
+    let (mut links, nodes) = fabric.models("f");
+    links.fabrics[0].links[4].rate = None;
+    let net = FabricNet::new(&links, &nodes);
+    assert_eq!(
+        net.notes,
+        ["the rate of 1 links is not known: they count with 400 Gb/s, as most others have"]
+    );
+}
+
+#[test]
+fn tables_have_a_row_for_each_repair() {
+    let fabric = Fabric::parse(FOUR_SPINES);
+    let report = fabric.report("L1-S1 L1-S2 h3-L2 h4", "h4", 0.75);
+    let mut out = Vec::new();
+    output::write(&report, &mut out, Style::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(
+        text,
+        "\
+Window 1: 2 repairs; each leaf keeps at least 75% (worst: L1, 1200 of 1600 Gb/s)
+REPAIR                 VERDICT  KEEPS  WORST LEAF  MEANWHILE
+L1 port 3 – S1 port 1  ok       75%    L1
+host h4                         100%
+
+Window 2: 1 repair; each leaf keeps at least 75% (worst: L1, 1200 of 1600 Gb/s)
+REPAIR                 VERDICT  KEEPS  WORST LEAF  MEANWHILE
+L1 port 4 – S2 port 1  ok       75%    L1
+
+Not safe, even alone:
+REPAIR                 VERDICT  KEEPS  WHY, AND WHAT TO DO
+h3 port 1 – L2 port 1  ok       100%   cuts h3 off from all hosts: drain h3
+"
+    );
+    assert_eq!(
+        output::summary(&report),
+        "2 windows (smallest) for 3 repairs, in which each leaf keeps 75% or more; 1 repair is not safe"
+    );
+    let fault = output::fault(&report).unwrap();
+    assert_eq!(fault, "1 repair not safe: h3 port 1 – L2 port 1: cuts h3 off from all hosts");
+}
+
+#[test]
+fn share_is_a_number_or_a_percentage() {
+    for (text, value) in [("0.9", 0.9), ("90%", 0.9), ("1", 1.0), ("0", 0.0), (" 75 % ", 0.75)] {
+        let share = share(text).unwrap().get();
+        assert!((share - value).abs() < 1e-12, "{text}");
+    }
+    for text in ["75", "-1", "101%", "", "%", "NaN", "a"] {
+        assert!(share(text).is_err(), "{text}");
+    }
+    let cli = Cli::try_parse_from(["fabric-exporter", "drain-plan", "leaf-1"]).unwrap();
+    let Verb::DrainPlan(args) = cli.verb else { panic!("another verb") };
+    assert!((args.min_capacity.get() - 0.75).abs() < f64::EPSILON);
+}
