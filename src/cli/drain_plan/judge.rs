@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use display_text::{natural_key, plural};
 use drain_plan::{
-    Assessment, Baseline, HostId, Net, Repair, Share, UnknownPart, WindowCount, assess,
+    Assessment, Baseline, CutHost, HostId, LeafCapacity, Net, Repair, Share, UnknownPart,
+    WindowCount, assess,
 };
 
 use super::net::{FabricNet, Target};
@@ -12,6 +13,9 @@ use super::report::{Cut, Leaf, Left, Refused, Repaired, Report, What, Window};
 
 /// Which hosts to drain is computed for so many repairs that are not safe: each takes the time of several assessments.
 const MAX_ADVISED: usize = 100;
+
+/// The most leaves whose hosts are proposed to be drained because the leaves keep too little.
+const MAX_DRAINED_LEAVES: usize = 2;
 
 /// How often hosts are added to those to drain. Each time, the repair is judged again.
 const MAX_ROUNDS: usize = 8;
@@ -112,7 +116,7 @@ impl Judge<'_> {
     }
 
     fn left(&self, assessment: &Assessment) -> Left {
-        let leaf = |worst: &drain_plan::LeafCapacity| {
+        let leaf = |worst: &LeafCapacity| {
             let node = &self.question.net.nodes[worst.leaf.index()];
             Leaf {
                 guid: node.guid.to_string(),
@@ -198,7 +202,7 @@ impl Judge<'_> {
     ) -> Result<Refused, UnknownPart> {
         let mut cuts: Vec<_> = assessment.cut_hosts.iter().collect();
         cuts.sort_by_cached_key(|cut| natural_key(self.host(cut.host)));
-        let cut = |cut: &&drain_plan::CutHost| Cut {
+        let cut = |cut: &&CutHost| Cut {
             host: self.host(cut.host).to_owned(),
             lost: cut.lost,
             kept: cut.kept,
@@ -229,9 +233,14 @@ impl Judge<'_> {
             let mut next: BTreeSet<usize> = cut.collect();
             // Those that are cut off may be all that the leaves carry.
             if next.is_empty() {
-                let short = assessment.reduced_leaves.iter();
-                let short = short.filter(|leaf| leaf.share() < self.question.min_capacity);
-                next.extend(short.flat_map(|leaf| self.question.net.hosts_at(leaf.leaf.index())));
+                let is_short = |leaf: &&LeafCapacity| leaf.share() < self.question.min_capacity;
+                let short: Vec<_> = assessment.reduced_leaves.iter().filter(is_short).collect();
+                // To drain the hosts of many leaves is no way to power off a spine.
+                if short.len() > MAX_DRAINED_LEAVES {
+                    break;
+                }
+                let worst = short.first().map(|leaf| leaf.leaf.index());
+                next.extend(worst.into_iter().flat_map(|leaf| self.question.net.hosts_at(leaf)));
             }
             let count = more.len();
             more.extend(next.difference(self.question.drained));

@@ -18,6 +18,7 @@ use std::io::Write;
 
 use clap::Args;
 
+use display_text::plural;
 use drain_plan::Share;
 use fabric_api::links::links;
 use fabric_api::model::{Links, Nodes};
@@ -188,7 +189,17 @@ fn drained_hosts(net: &mut FabricNet, names: &[String]) -> Result<BTreeSet<usize
         net.notes.push(format!("--drained: not found in the fabric: {text}"));
     }
     let known = net.hosts.iter().enumerate().filter(|(_, host)| host.is_drained);
-    drained.extend(known.map(|(index, _)| index));
+    let known: Vec<usize> = known.map(|(index, _)| index).collect();
+    // Its file may have hosts that are draining: their jobs still run.
+    let trusted: Vec<&str> =
+        known.iter().filter(|it| !drained.contains(it)).map(|it| &*net.hosts[*it].name).collect();
+    if !trusted.is_empty() {
+        let (count, hosts) = (plural(trusted.len(), "host"), hostlist::fold(trusted));
+        net.notes.push(format!(
+            "{count} drained or in maintenance, as the exporter was told: {hosts}; check that no jobs run there"
+        ));
+    }
+    drained.extend(known);
     Ok(drained)
 }
 

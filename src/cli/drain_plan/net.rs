@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use display_text::plural;
 use drain_plan::{HostId, Link as NetLink, LinkState, Net, Repair, UnknownPart};
 use fabric_api::model::{End, FabricLinks, Link, LinkPlane, Links, Node, Nodes, PortName};
 use ib_health::Reason;
@@ -105,7 +106,8 @@ display_text::labeled_enum! {
         Link, "link", "A cable.";
         Switch, "switch", "A switch, with a node for each plane if it has several.";
         Host, "host", "A host, with all of its HCAs.";
-        Hca, "hca", "One of several HCAs of a host, or a router.";
+        Hca, "hca", "One of several HCAs of a host.";
+        Router, "router", "A router, or a node of an unknown type.";
     }
 }
 
@@ -309,8 +311,8 @@ impl FabricNet {
         let unknown = self.wires.iter().filter(|wire| wire.up.is_none()).count();
         if unknown > 0 {
             self.notes.push(format!(
-                "whether {unknown} of {} links are up is not known: they count as up, and each window was also judged \
-                 with them down",
+                "of {unknown} of {} links it is not known whether they are up: they count as up, and each window was \
+                 also judged with them down",
                 self.wires.len()
             ));
         }
@@ -319,10 +321,11 @@ impl FabricNet {
         if without > 0 {
             let usual = self.usual_gbps();
             let text = match usual {
-                Some(usual) => format!("they count with {usual} Gb/s, as most others have"),
+                Some(usual) => format!("taken to be {usual} Gb/s, as of most others"),
                 None => "all count the same".to_owned(),
             };
-            self.notes.push(format!("the rate of {without} links is not known: {text}"));
+            let count = plural(without, "link");
+            self.notes.push(format!("the rate of {count} is not known: {text}"));
         }
     }
 

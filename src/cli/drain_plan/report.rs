@@ -69,7 +69,7 @@ pub(super) struct Refused {
 /// What a repair takes out of service.
 #[derive(Debug, Serialize)]
 pub(super) struct What {
-    /// `link`, `switch`, `host` or `hca`.
+    /// `link`, `switch`, `host`, `hca` or `router`.
     pub kind: &'static str,
     pub name: String,
     pub fabric: String,

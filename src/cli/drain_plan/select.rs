@@ -123,10 +123,14 @@ fn of_nodes(net: &FabricNet, nodes: &[usize]) -> Vec<Target> {
             Some(host) => {
                 let all = &net.hosts[host].nodes;
                 let its: Vec<usize> = all.iter().filter(|it| nodes.contains(it)).copied().collect();
-                let is_whole = its.len() == all.len() && net.nodes[node].kind == Some(NodeKind::Ca);
-                match is_whole {
-                    true => (TargetKind::Host, net.hosts[host].name.clone(), its),
-                    false => (TargetKind::Hca, net.nodes[node].name.clone(), vec![node]),
+                let is_whole = its.len() == all.len();
+                let own = || net.nodes[node].name.clone();
+                match net.nodes[node].kind {
+                    Some(NodeKind::Ca) if is_whole => {
+                        (TargetKind::Host, net.hosts[host].name.clone(), its)
+                    }
+                    Some(NodeKind::Ca) => (TargetKind::Hca, own(), vec![node]),
+                    _ => (TargetKind::Router, own(), vec![node]),
                 }
             }
         };
