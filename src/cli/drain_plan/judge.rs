@@ -8,11 +8,12 @@ use drain_plan::{
     WindowCount, assess,
 };
 
-use super::net::{FabricNet, Target};
+use super::net::FabricNet;
+use super::parts::Target;
 use super::report::{Cut, Leaf, Left, Refused, Repaired, Report, What, Window};
 
 /// Which hosts to drain is computed for so many repairs that are not safe: each takes the time of several assessments.
-const MAX_ADVISED: usize = 100;
+const MAX_ADVISED: usize = 50;
 
 /// The most leaves whose hosts are proposed to be drained because the leaves keep too little.
 const MAX_DRAINED_LEAVES: usize = 2;

@@ -5,9 +5,11 @@
 //! to keep its paths, a drained host is only one that the site names, and links of unknown state count as up when they
 //! are repaired.
 
+mod hosts;
 mod judge;
 mod net;
 mod output;
+mod parts;
 mod report;
 mod select;
 #[cfg(test)]
@@ -178,7 +180,7 @@ impl DrainPlanArgs {
 
 /// The hosts that are drained by the exporter or by `--drained`.
 fn drained_hosts(net: &mut FabricNet, names: &[String]) -> Result<BTreeSet<usize>, Fatal> {
-    let (mut drained, unknown) = net.hosts_called(names);
+    let (mut drained, unknown) = hosts::called(&net.hosts, names);
     if !unknown.is_empty() {
         let text = hostlist::fold(unknown.iter().map(String::as_str));
         if unknown.len() == names.len() {

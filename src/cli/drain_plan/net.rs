@@ -14,7 +14,8 @@ use ib_health::Reason;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortKey};
 
-use crate::cli::host_list::short;
+use super::hosts;
+use super::parts::{Cable, NetHost, NetNode, Target, Wire};
 
 /// The nodes and wires of all fabrics that are judged.
 #[derive(Debug, Default)]
@@ -33,88 +34,6 @@ pub(super) struct FabricNet {
     by_port: HashMap<PortKey, usize>,
     /// The SystemImageGUIDs of switches with a node for each plane.
     multi_plane: HashSet<String>,
-}
-
-/// A switch, or an HCA or router: an end of paths.
-#[derive(Debug)]
-pub(super) struct NetNode {
-    pub guid: Guid,
-    pub name: String,
-    /// `None`: a type that this version does not have.
-    pub kind: Option<NodeKind>,
-    /// The host of an end of paths.
-    pub host: Option<usize>,
-    pub fabric: String,
-    system: String,
-    description: String,
-    label: Option<String>,
-    is_drained: bool,
-}
-
-/// A host with its HCAs, or a router.
-#[derive(Debug)]
-pub(super) struct NetHost {
-    pub name: String,
-    /// By the exporter.
-    pub is_drained: bool,
-    /// Its HCAs, as indexes of nodes.
-    pub nodes: Vec<usize>,
-}
-
-/// A link of the API.
-#[derive(Debug)]
-pub(super) struct Cable {
-    pub id: String,
-    pub fabric: String,
-    /// `leaf-0-1 port 10 – host-7 port 1`.
-    pub name: String,
-    pub verdict: String,
-    /// Empty if it is no cable: inside a switch.
-    pub wires: Vec<usize>,
-}
-
-/// A link of the subnet: a cable, or a plane of one.
-#[derive(Debug)]
-pub(super) struct Wire {
-    /// Indexes of nodes.
-    pub ends: [usize; 2],
-    /// Whether it carries traffic, if that is known.
-    pub up: Option<bool>,
-    /// Gb/s, if known.
-    gbps: Option<u32>,
-}
-
-/// What is to be repaired.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
-    pub kind: TargetKind,
-    pub name: String,
-    pub fabric: String,
-    /// The id of a link.
-    pub link: Option<String>,
-    /// The verdict of a link, in a word.
-    pub verdict: Option<String>,
-    /// Indexes of the wires that are pulled.
-    pub wires: Vec<usize>,
-    /// Indexes of the nodes that are powered off.
-    pub nodes: Vec<usize>,
-}
-
-display_text::labeled_enum! {
-    /// What a repair takes out of service.
-    pub enum TargetKind {
-        Link, "link", "A cable.";
-        Switch, "switch", "A switch, with a node for each plane if it has several.";
-        Host, "host", "A host, with all of its HCAs.";
-        Hca, "hca", "One of several HCAs of a host.";
-        Router, "router", "A router, or a node of an unknown type.";
-    }
-}
-
-impl NetNode {
-    pub fn is_switch(&self) -> bool {
-        self.kind == Some(NodeKind::Switch)
-    }
 }
 
 impl FabricNet {
@@ -145,7 +64,12 @@ impl FabricNet {
                 net.add_link(link);
             }
         }
-        net.find_hosts();
+        let hosts = hosts::find(&net.nodes);
+        for (node, host) in net.nodes.iter_mut().zip(hosts.of_nodes) {
+            node.host = host;
+        }
+        net.hosts = hosts.all;
+        net.notes.extend(hosts.notes);
         net.tell_unknown();
         net
     }
@@ -252,58 +176,10 @@ impl FabricNet {
                 let node = &self.nodes[of[nth]];
                 of[nth] != first[nth] && node.is_switch() && node.system == lead.system
             };
-            let has_system = lead.system.parse().is_ok_and(|guid| guid != Guid(0));
+            let has_system = lead.system.parse::<Guid>().is_ok_and(|guid| guid != Guid(0));
             if has_system && lead.is_switch() && ends.iter().any(is_other) {
                 self.multi_plane.insert(lead.system.clone());
             }
-        }
-    }
-
-    /// The HCAs with the same host label are one host. Two with the same name may be those of different hosts that were
-    /// never named, such as `localhost HCA-1`: each is a host of its own, so each has to keep its paths.
-    fn find_hosts(&mut self) {
-        let mut labelled: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (index, node) in self.nodes.iter().enumerate() {
-            if let (Some(NodeKind::Ca), Some(label)) = (node.kind, &node.label) {
-                labelled.entry(label).or_default().push(index);
-            }
-        }
-        let mut shared = Vec::new();
-        labelled.retain(|label, nodes| {
-            let mut names = HashSet::new();
-            let descriptions = nodes.iter().map(|node| &*self.nodes[*node].description);
-            let is_one = descriptions.filter(|it| !it.is_empty()).all(|it| names.insert(it));
-            if !is_one {
-                shared.push(format!(
-                    "{} HCAs of {label} have the same name: each counts as a host of its own",
-                    nodes.len()
-                ));
-            }
-            is_one
-        });
-        let mut hosts = Vec::new();
-        let mut host_of: Vec<Option<usize>> = vec![None; self.nodes.len()];
-        for (index, node) in self.nodes.iter().enumerate() {
-            let is_end = !matches!(node.kind, Some(NodeKind::Switch | NodeKind::AggregationNode));
-            if !is_end || host_of[index].is_some() {
-                continue;
-            }
-            let of_label =
-                node.label.as_deref().and_then(|label| Some((label, labelled.get(label)?)));
-            let is_host = node.kind == Some(NodeKind::Ca);
-            let (name, nodes) = match of_label.filter(|_| is_host) {
-                Some((label, nodes)) => (label, nodes.clone()),
-                None => (&*node.name, vec![index]),
-            };
-            nodes.iter().for_each(|node| host_of[*node] = Some(hosts.len()));
-            let is_drained = nodes.iter().all(|node| self.nodes[*node].is_drained);
-            hosts.push(NetHost { name: name.to_owned(), is_drained, nodes });
-        }
-        shared.sort();
-        self.hosts = hosts;
-        self.notes.extend(shared);
-        for (node, host) in self.nodes.iter_mut().zip(host_of) {
-            node.host = host;
         }
     }
 
@@ -356,14 +232,11 @@ impl FabricNet {
         let usual = self.usual_gbps().unwrap_or(1);
         let mut links = Vec::new();
         for (index, wire) in self.wires.iter().enumerate() {
-            let state = match wire.up {
-                Some(up) => up,
-                None => is_up(index),
-            };
+            let is_up = wire.up.unwrap_or_else(|| is_up(index));
             links.push(net.add_link(NetLink {
                 ends: wire.ends.map(|end| nodes[end]),
                 gbps: wire.gbps.unwrap_or(usual),
-                state: if state { LinkState::Usable } else { LinkState::Down },
+                state: if is_up { LinkState::Usable } else { LinkState::Down },
             })?);
         }
         let mut repairs = Vec::new();
@@ -421,28 +294,6 @@ impl FabricNet {
     pub fn hosts_at(&self, node: usize) -> BTreeSet<usize> {
         let wires = self.wires_of(node).filter(|wire| wire.up != Some(false));
         wires.flat_map(|wire| wire.ends).filter_map(|end| self.nodes[end].host).collect()
-    }
-
-    /// The hosts of these names, with or without domain, and the names of which there is none.
-    pub fn hosts_called(&self, names: &[String]) -> (BTreeSet<usize>, Vec<String>) {
-        let mut whole: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut shortened: HashMap<String, Vec<usize>> = HashMap::new();
-        for (index, host) in self.hosts.iter().enumerate() {
-            let name = host.name.to_lowercase();
-            shortened.entry(short(&name).to_owned()).or_default().push(index);
-            whole.entry(name).or_default().push(index);
-        }
-        let (mut found, mut unknown) = (BTreeSet::new(), Vec::new());
-        for name in names {
-            let lower = name.to_lowercase();
-            // Two hosts of different domains may share a short name: then only the whole one names one.
-            let of_short = shortened.get(short(&lower)).filter(|hosts| hosts.len() == 1);
-            match whole.get(&lower).or(of_short) {
-                Some(hosts) => found.extend(hosts),
-                None => unknown.push(name.clone()),
-            }
-        }
-        (found, unknown)
     }
 }
 

@@ -6,7 +6,8 @@ use ib_health::Verdict;
 use ib_mad::PortKey;
 use ib_mad::node::NodeKind;
 
-use super::net::{FabricNet, Target, TargetKind};
+use super::net::FabricNet;
+use super::parts::{Target, TargetKind};
 use crate::cli::node_match::NodeMatch;
 use crate::cli::source::FabricSource;
 use crate::cli::terminal::printable;

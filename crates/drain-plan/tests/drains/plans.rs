@@ -71,7 +71,7 @@ fn planned(case: &Case) -> Plan {
 fn number_of_windows_is_the_smallest_of_all_partitions() {
     let mut random = Random::new(3);
     let mut by_number = BTreeMap::new();
-    for number in 0..3_000 {
+    for number in 0..10_000 {
         let repairs = random.between(1, 8);
         let case = if random.percent(70) {
             Case::fat_tree(&mut random, repairs)
@@ -119,7 +119,7 @@ fn each_part_of_a_safe_set_is_safe() {
 fn many_repairs_get_safe_windows_and_an_upper_bound() {
     let mut random = Random::new(5);
     let mut bounds = 0;
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         let mut case = Case::fat_tree(&mut random, 0);
         case.repairs = case.links.iter().copied().map(Repair::Link).collect();
         let plan = planned(&case);
@@ -131,7 +131,7 @@ fn many_repairs_get_safe_windows_and_an_upper_bound() {
         assert_eq!(plan.window_count, expected, "{plan:#?}");
         bounds += usize::from(!is_exact);
     }
-    assert!(bounds > 100, "{bounds}");
+    assert!(bounds > 50, "{bounds}");
 }
 
 #[test]
