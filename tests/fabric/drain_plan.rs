@@ -61,7 +61,8 @@ fn plan_of_a_running_exporter() {
     });
     let repair = &bad["windows"][0]["repairs"][0];
     assert!(repair["name"].as_str().unwrap().contains("leaf-0-1 port 5"), "{bad:#}");
-    assert_eq!((&repair["kind"], &repair["verdict"]), (&"link".into(), &"bad".into()));
+    assert_eq!(repair["kind"], "link");
+    assert_eq!(repair["verdict"], "bad");
     assert_eq!(bad["windows"][0]["remaining_capacity"], 0.75);
     assert_eq!(bad["drained"], "host-4");
     let id = repair["link"].as_str().unwrap().to_owned();

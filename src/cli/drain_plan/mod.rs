@@ -53,6 +53,7 @@ capacities are those of the cables: a routing engine may use fewer. docs/drain-p
 /// The arguments of `drain-plan`.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct DrainPlanArgs {
     /// Cables to pull, and switches or hosts to power off [default: all bad links]
     ///
