@@ -54,8 +54,9 @@ impl FabricNet {
             let gaps = fabric.condition.findings.iter().filter(|it| it.kind == "discovery_gaps");
             net.gaps.extend(gaps.map(|it| format!("{}: {}", fabric.fabric, it.text)));
         }
-        for fabric in nodes.fabrics.iter().filter(|it| net.fabrics.contains(&it.fabric)) {
-            for node in &fabric.nodes {
+        for fabric in &nodes.fabrics {
+            let is_judged = net.fabrics.contains(&fabric.fabric);
+            for node in fabric.nodes.iter().filter(|_| is_judged) {
                 net.add_node(&fabric.fabric, node);
             }
         }
