@@ -105,21 +105,24 @@ fn color(what: &What) -> Option<Color> {
 /// The last line.
 pub(super) fn summary(report: &Report) -> String {
     let safe: usize = report.windows.iter().map(|window| window.repairs.len()).sum();
-    let mut text = windows(report);
-    if safe > 0 {
-        let share = percent(report.min_capacity);
-        text +=
-            &format!(" for {}, in which each leaf keeps {share} or more", plural(safe, "repair"));
-    }
-    match report.unsafe_repairs.len() {
-        0 => {}
-        1 => text += "; 1 repair is not safe",
-        count => text += &format!("; {count} repairs are not safe"),
-    }
+    let mut parts = vec![match safe {
+        0 => windows(report),
+        safe => format!(
+            "{} for {}, in which each leaf keeps {} or more",
+            windows(report),
+            plural(safe, "repair"),
+            percent(report.min_capacity)
+        ),
+    }];
+    parts.extend(match report.unsafe_repairs.len() {
+        0 => None,
+        1 => Some("1 repair is not safe".to_owned()),
+        count => Some(format!("{count} repairs are not safe")),
+    });
     if !report.certain {
-        text += "; not certain, because not all is known";
+        parts.push("not certain, because not all is known".to_owned());
     }
-    text
+    parts.join("; ")
 }
 
 /// `2 windows (smallest)`, or `at most 4 windows`.

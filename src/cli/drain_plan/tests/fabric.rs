@@ -168,23 +168,23 @@ pub(super) fn told(report: &Report) -> String {
     };
     let windows = report.windows.iter().map(|window| {
         let names = window.repairs.iter().map(|it| short(&it.what.name));
-        let mut text = names.collect::<Vec<_>>().join(" ");
+        let mut parts = vec![names.collect::<Vec<_>>().join(" ")];
         if let Some(leaf) = &window.left.worst_leaf {
-            text += &format!(", {} {}", leaf.node, judge::percent(window.left.remaining_capacity));
+            let share = judge::percent(window.left.remaining_capacity);
+            parts.push(format!("{} {share}", leaf.node));
         }
         if !window.rails_lost.is_empty() {
-            text += &format!(", rail {}", window.rails_lost);
+            parts.push(format!("rail {}", window.rails_lost));
         }
-        if let Some(doubt) = &window.doubt {
-            text += &format!(", {doubt}");
-        }
-        text
+        parts.extend(window.doubt.clone());
+        parts.join(", ")
     });
-    let mut text = windows.collect::<Vec<_>>().join(" | ");
-    for it in &report.unsafe_repairs {
-        text += &format!("; unsafe {}: {}: {}", short(&it.what.name), it.why, it.advice);
-    }
-    text
+    let windows = windows.collect::<Vec<_>>().join(" | ");
+    let refused = report
+        .unsafe_repairs
+        .iter()
+        .map(|it| format!("; unsafe {}: {}: {}", short(&it.what.name), it.why, it.advice));
+    windows + &refused.collect::<String>()
 }
 
 /// Switches of four nodes, one for each plane, with a host at each of the first two.
