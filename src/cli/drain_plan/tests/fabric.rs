@@ -87,9 +87,10 @@ impl Fabric {
         }
         let port = self.ports.entry(name.to_owned()).or_default();
         *port += 1;
+        let port = *port;
         let guid = self.node(name).guid.clone();
         let node_type = node_type.into();
-        End { guid, node: name.into(), port: *port, node_type, host, ..End::default() }
+        End { guid, node: name.into(), port, node_type, host, ..End::default() }
     }
 
     pub(super) fn node(&self, name: &str) -> &Node {
