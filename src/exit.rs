@@ -18,7 +18,7 @@ pub enum Exit {
     Degraded = 5,
     /// `doctor`: the exporter cannot work until something is fixed.
     Broken = 6,
-    /// `--fail-on`: a node is down, or a link is bad, degraded or unknown.
+    /// `--fail-on`: a node is down, or a link is bad, degraded or unknown. `--fail-on-unsafe`: a repair is not safe.
     Found = 7,
 }
 

@@ -7,11 +7,13 @@ pub mod completions;
 mod daemon;
 pub mod demo;
 pub mod doctor;
+pub mod drain_plan;
 mod dumps;
 mod gate;
 #[cfg(test)]
 mod gate_tests;
 pub mod history;
+mod host_list;
 pub mod leftovers;
 pub mod links;
 mod list;
@@ -41,7 +43,8 @@ pub use terminal::ColorChoice;
 /// replace. Exit codes: 0 success, 1 runtime failure, 2 invalid command line or file, 3 no usable
 /// InfiniBand port on this host (doctor: neither an RDMA device nor an RDMA adapter), 4 the listen address is not
 /// available, 5 (doctor) the exporter works, with warnings, 6 (doctor) the exporter cannot work until something is
-/// fixed, 7 (with --fail-on) a node is down, or a link is bad, degraded or unknown.
+/// fixed, 7 (with --fail-on) a node is down, or a link is bad, degraded or unknown;
+/// (with --fail-on-unsafe) a repair is not safe.
 #[derive(Debug, Parser)]
 #[command(
     name = "fabric-exporter",
@@ -85,6 +88,7 @@ impl Cli {
             Verb::History(args) => history::run(args, color),
             Verb::Check(args) => check::run(&args, color),
             Verb::Top(args) => top::run(args, color),
+            Verb::DrainPlan(args) => drain_plan::run(&args, color),
             Verb::Completions(args) => completions::run(&args, &Cli::command()),
             Verb::Man(args) => man::run(&args, &Cli::command()),
             Verb::Demo(args) => demo::run(args),
@@ -108,6 +112,8 @@ pub enum Verb {
     Nodes(nodes::NodesArgs),
     /// List the ports of a node with their counters
     Ports(ports::PortsArgs),
+    /// Plan repairs: which cables and switches can be out of service together, and whom it cuts off
+    DrainPlan(drain_plan::DrainPlanArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
     /// Check whether the fabric is fine for this host or others: one line and an exit code for schedulers

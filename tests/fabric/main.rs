@@ -4,6 +4,7 @@
 
 mod agrees_with_infiniband_diags;
 mod congestion;
+mod drain_plan;
 mod dumps;
 mod ending;
 mod faults;

@@ -167,7 +167,7 @@ fn main() -> Result<(), UnknownPart> {
         if let Some(min_capacity) = Share::new(0.95) {
             let found =
                 measure("plan 100 cables at 0.95", || plan(net, &every, &nobody, min_capacity))?;
-            println!("    at most {} windows", found.windows.len());
+            println!("    {} windows ({:?})", found.windows.len(), found.window_count);
         }
     }
     Ok(())

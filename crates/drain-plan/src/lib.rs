@@ -12,7 +12,7 @@ mod plan;
 mod windows;
 
 pub use assessment::{Assessment, CutHca, CutHost, LeafCapacity, Share};
-pub use baseline::assess;
-pub use net::{HostId, Link, LinkId, LinkState, Net, Node, NodeId, Repair, UnknownPart};
+pub use baseline::{Baseline, assess};
+pub use net::{GroupId, HostId, Link, LinkId, LinkState, Net, Node, NodeId, Repair, UnknownPart};
 pub use plan::{MaintenanceWindow, Plan, UnsafeRepair, WindowCount, plan};
 pub use windows::EXACT_REPAIRS;

@@ -36,6 +36,11 @@ index_type!(
     LinkId
 );
 
+index_type!(
+    /// Links and nodes of one [`Net`] that are repaired together, from [`Net::add_group`].
+    GroupId
+);
+
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
@@ -84,6 +89,9 @@ pub enum Repair {
     Link(LinkId),
     /// All links of a node: it is powered off.
     Node(NodeId),
+    /// Several links and nodes that cannot be repaired one by one: a cable that is a link of each plane, a switch with a
+    /// node for each plane, a host with several HCAs.
+    Group(GroupId),
 }
 
 /// An id that was made by another net, and that this net does not have.
@@ -98,6 +106,16 @@ pub enum UnknownPart {
     /// No such link.
     #[error("the net has no link {}", .0.index())]
     Link(LinkId),
+    /// No such group.
+    #[error("the net has no group {}", .0.index())]
+    Group(GroupId),
+}
+
+/// Links and nodes that are repaired together.
+#[derive(Clone, Debug)]
+struct Group {
+    links: Vec<LinkId>,
+    nodes: Vec<NodeId>,
 }
 
 /// A fabric, or several that share hosts: rails and planes may be separate.
@@ -108,6 +126,7 @@ pub struct Net {
     links: Vec<Link>,
     /// By node.
     links_of: Vec<Vec<LinkId>>,
+    groups: Vec<Group>,
 }
 
 impl Net {
@@ -147,6 +166,22 @@ impl Net {
         }
         self.links.push(link);
         Ok(id)
+    }
+
+    /// Adds links and nodes of this net that are repaired together. A group without any is a repair that takes nothing.
+    pub fn add_group(
+        &mut self,
+        links: &[LinkId],
+        nodes: &[NodeId],
+    ) -> Result<GroupId, UnknownPart> {
+        for &link in links {
+            self.check_link(link)?;
+        }
+        for &node in nodes {
+            self.check_node(node)?;
+        }
+        self.groups.push(Group { links: links.to_vec(), nodes: nodes.to_vec() });
+        Ok(GroupId(self.groups.len() - 1))
     }
 
     /// The number of hosts.
@@ -191,11 +226,34 @@ impl Net {
         if node.0 < self.nodes.len() { Ok(()) } else { Err(UnknownPart::Node(node)) }
     }
 
+    fn check_link(&self, link: LinkId) -> Result<(), UnknownPart> {
+        if link.0 < self.links.len() { Ok(()) } else { Err(UnknownPart::Link(link)) }
+    }
+
     pub(crate) fn check_repair(&self, repair: Repair) -> Result<(), UnknownPart> {
         match repair {
             Repair::Node(node) => self.check_node(node),
-            Repair::Link(link) if link.0 < self.links.len() => Ok(()),
-            Repair::Link(link) => Err(UnknownPart::Link(link)),
+            Repair::Link(link) => self.check_link(link),
+            Repair::Group(group) if group.0 < self.groups.len() => Ok(()),
+            Repair::Group(group) => Err(UnknownPart::Group(group)),
+        }
+    }
+
+    /// The links whose cables a repair pulls. The repair is in the net.
+    pub(crate) fn pulled<'a>(&'a self, repair: &'a Repair) -> &'a [LinkId] {
+        match repair {
+            Repair::Link(link) => std::slice::from_ref(link),
+            Repair::Node(_) => &[],
+            Repair::Group(group) => &self.groups[group.0].links,
+        }
+    }
+
+    /// The nodes that a repair powers off. The repair is in the net.
+    pub(crate) fn powered_off<'a>(&'a self, repair: &'a Repair) -> &'a [NodeId] {
+        match repair {
+            Repair::Link(_) => &[],
+            Repair::Node(node) => std::slice::from_ref(node),
+            Repair::Group(group) => &self.groups[group.0].nodes,
         }
     }
 }

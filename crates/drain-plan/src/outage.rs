@@ -20,13 +20,9 @@ impl Outage {
     pub(crate) fn of(net: &Net, repairs: impl IntoIterator<Item = Repair>) -> Self {
         let mut outage = Outage::none(net);
         for repair in repairs {
-            match repair {
-                Repair::Link(link) => outage.add(net, link.index()),
-                Repair::Node(node) => {
-                    for link in net.links_of(node) {
-                        outage.add(net, link.index());
-                    }
-                }
+            let of_nodes = net.powered_off(&repair).iter().flat_map(|&node| net.links_of(node));
+            for link in net.pulled(&repair).iter().chain(of_nodes) {
+                outage.add(net, link.index());
             }
         }
         outage

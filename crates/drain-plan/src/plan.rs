@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::assessment::{Assessment, Share};
 use crate::baseline::Baseline;
 use crate::net::{HostId, Net, Repair, UnknownPart};
+use crate::outage::Outage;
 use crate::windows::{EXACT_REPAIRS, first_fit, smallest_number};
 
 /// Repairs that are safe together.
@@ -49,9 +50,9 @@ pub struct Plan {
 /// Finds the smallest number of maintenance windows in which no host loses its last path that is not drained, and each
 /// leaf keeps at least `min_capacity`. A repair that is given twice counts once.
 ///
-/// The number is the smallest if at most [`EXACT_REPAIRS`] repairs are safe alone, or if one window suffices. Otherwise
-/// each repair is added to the first window that stays safe, repairs with most links first, and the number is an upper
-/// bound.
+/// The number is the smallest if at most [`EXACT_REPAIRS`] repairs are safe alone and take anything, or if it is at most
+/// two. Otherwise each repair is added to the first window that stays safe, repairs with most links first, and the number
+/// is an upper bound. Repairs that take nothing, such as those of links that are down, are in the first window.
 ///
 /// Fails if a repair or a drained host is not in the net.
 ///
@@ -65,49 +66,69 @@ pub fn plan(
     drained: &BTreeSet<HostId>,
     min_capacity: Share,
 ) -> Result<Plan, UnknownPart> {
-    let baseline = Baseline::new(net, drained)?;
-    let mut given = Vec::new();
-    let mut seen = BTreeSet::new();
-    for &repair in repairs {
-        net.check_repair(repair)?;
-        if seen.insert(repair) {
-            given.push(repair);
+    Baseline::new(net, drained)?.plan(repairs, min_capacity)
+}
+
+impl Baseline<'_> {
+    /// See [`plan`].
+    pub fn plan(&self, repairs: &[Repair], min_capacity: Share) -> Result<Plan, UnknownPart> {
+        let net = self.net;
+        let mut given = Vec::new();
+        let mut seen = BTreeSet::new();
+        for &repair in repairs {
+            net.check_repair(repair)?;
+            if seen.insert(repair) {
+                given.push(repair);
+            }
         }
+        let mut judge = Judge::new(self, &given, min_capacity);
+        let (single, refused): (Vec<Repair>, Vec<Repair>) =
+            given.into_iter().partition(|&repair| judge.is_safe(&[repair]));
+        let unsafe_repairs = refused
+            .into_iter()
+            .map(|repair| UnsafeRepair { repair, assessment: self.losses(&[repair]) })
+            .collect();
+        // By index in `single`: those that take nothing are safe with any others, and need no search.
+        let takes_nothing = |&item: &usize| Outage::of(net, [single[item]]).links().is_empty();
+        let (idle, busy): (Vec<usize>, Vec<usize>) =
+            (0..single.len()).partition(|item| takes_nothing(item));
+        let of_items = |items: &[usize]| items.iter().map(|&item| single[item]).collect::<Vec<_>>();
+        let mut judge = Judge::new(self, &of_items(&busy), min_capacity);
+        let of_busy =
+            |places: &[usize]| places.iter().map(|&place| busy[place]).collect::<Vec<_>>();
+        let is_exact = busy.len() <= EXACT_REPAIRS;
+        let windows = if is_exact {
+            smallest_number(busy.len(), |places| judge.is_safe(&of_items(&of_busy(places))))
+        } else {
+            let mut order: Vec<usize> = (0..busy.len()).collect();
+            order.sort_by_key(|&place| Reverse(link_count(net, single[busy[place]])));
+            first_fit(order, |places| judge.is_safe(&of_items(&of_busy(places))))
+        };
+        let mut windows: Vec<Vec<usize>> = windows.iter().map(|places| of_busy(places)).collect();
+        if !idle.is_empty() {
+            if windows.is_empty() {
+                windows.push(Vec::new());
+            }
+            windows[0].extend(idle);
+            windows[0].sort_unstable();
+        }
+        // A second window is only begun if the first one with another repair is not safe; then all are not safe together.
+        let window_count = if is_exact || windows.len() <= 2 {
+            WindowCount::Smallest
+        } else {
+            WindowCount::UpperBound
+        };
+        let windows = windows.iter().map(|items| {
+            let repairs = of_items(items);
+            MaintenanceWindow { assessment: self.losses(&repairs), repairs }
+        });
+        Ok(Plan { windows: windows.collect(), unsafe_repairs, window_count })
     }
-    let mut judge = Judge::new(&baseline, &given, min_capacity);
-    let (single, refused): (Vec<Repair>, Vec<Repair>) =
-        given.into_iter().partition(|&repair| judge.is_safe(&[repair]));
-    let unsafe_repairs = refused
-        .into_iter()
-        .map(|repair| UnsafeRepair { repair, assessment: baseline.assess(&[repair]) })
-        .collect();
-    let mut judge = Judge::new(&baseline, &single, min_capacity);
-    let of_items = |items: &[usize]| items.iter().map(|&item| single[item]).collect::<Vec<_>>();
-    let is_exact = single.len() <= EXACT_REPAIRS;
-    let windows = if is_exact {
-        smallest_number(single.len(), |items| judge.is_safe(&of_items(items)))
-    } else {
-        let mut order: Vec<usize> = (0..single.len()).collect();
-        order.sort_by_key(|&item| Reverse(link_count(net, single[item])));
-        first_fit(order, |items| judge.is_safe(&of_items(items)))
-    };
-    let window_count = if is_exact || windows.len() <= 1 {
-        WindowCount::Smallest
-    } else {
-        WindowCount::UpperBound
-    };
-    let windows = windows.iter().map(|items| {
-        let repairs = of_items(items);
-        MaintenanceWindow { assessment: baseline.assess(&repairs), repairs }
-    });
-    Ok(Plan { windows: windows.collect(), unsafe_repairs, window_count })
 }
 
 fn link_count(net: &Net, repair: Repair) -> usize {
-    match repair {
-        Repair::Link(_) => 1,
-        Repair::Node(node) => net.links_of(node).len(),
-    }
+    let of_nodes = net.powered_off(&repair).iter().map(|&node| net.links_of(node).len());
+    net.pulled(&repair).len() + of_nodes.sum::<usize>()
 }
 
 /// Says which of some repairs are safe together.

@@ -143,6 +143,7 @@ fn node(
         down_since: down.and_then(|down| view.time(down.since?)),
         behind: down.and_then(|down| down.behind).map(|by| node_name(view, by)),
         nodes_behind: down.map_or(0, |down| down.nodes_behind),
+        drained: view.assessment.drained.contains(&index),
         presence: presence.into(),
         last_found: view.time(node.last_found),
         tick: snapshot.ticks.get(index).copied().flatten(),

@@ -31,6 +31,9 @@ pub struct Assessment {
     pub nodes_down: BTreeMap<NodeIndex, Moment>,
     /// The nodes in maintenance: those that the site names, with their hosts, and those all of whose links are.
     pub in_maintenance: BTreeSet<NodeIndex>,
+    /// Those of them that the site names itself, as drained or in a window: nothing there has to keep its paths. The
+    /// hosts of a switch in maintenance are not among them: they may run jobs.
+    pub drained: BTreeSet<NodeIndex>,
     /// The links whose rate cannot be judged.
     pub unjudged_rates: UnjudgedRates,
 }

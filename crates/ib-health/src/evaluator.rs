@@ -466,6 +466,7 @@ impl LinkEvaluator {
                 tracker.or_insert_with(|| AggregatedLinkTracker::new(&planes, snapshot.ended));
             assessment.links[place] = tracker.assess(link, planes, snapshot.ended);
         }
+        assessment.drained.clone_from(&in_maintenance.nodes);
         assessment.in_maintenance = in_maintenance.all_nodes(fabric);
     }
 

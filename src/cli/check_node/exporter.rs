@@ -11,6 +11,7 @@ use ib_health::{Reason, Verdict};
 
 use super::outcome::HostCheck;
 use crate::cli::cells::reason;
+use crate::cli::host_list::short;
 use crate::remote::{Access, Remote, one_line};
 
 /// The largest answer: the links of a switch with 200 ports are 1 MB.
@@ -24,11 +25,6 @@ enum NoAnswer {
     /// It does not know the host.
     NoHost,
     Problem(String),
-}
-
-/// A host's name without its domain.
-pub fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
 }
 
 impl Exporter {

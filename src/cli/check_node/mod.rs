@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use yaml_config::units::HumanDuration;
 
+use super::host_list;
 use super::output::{as_json, print};
 use crate::exit::Fatal;
 use crate::remote::Access;
@@ -127,7 +128,7 @@ impl CheckNodeArgs {
             Ok(exporter) => exporter,
             Err(problem) => return Outcome::unknown(format!("--url: {problem}")),
         };
-        let is_own = |name: &str| exporter::short(name) == exporter::short(&own);
+        let is_own = |name: &str| host_list::short(name) == host_list::short(&own);
         let check = |name: String| {
             let mut check = HostCheck::new(name);
             if is_own(&check.host) {

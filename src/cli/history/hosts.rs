@@ -1,7 +1,5 @@
 //! The hosts that a question about a history is limited to: by name, or those of a job.
 
-use std::io::Read;
-
 use clap::Args;
 
 use fabric_history::Source;
@@ -10,11 +8,9 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Window;
 
 use super::arguments::{WindowArgs, open_end};
+use crate::cli::host_list;
 use crate::cli::slurm::{self, Job};
 use crate::exit::Fatal;
-
-/// The largest file of hosts.
-const MAX_BYTES: u64 = 16 << 20;
 
 /// The arguments that name hosts.
 #[derive(Args, Clone, Debug, Default)]
@@ -54,27 +50,9 @@ impl HostsArgs {
             return Ok(Some(Hosts { option: "--job", names: job.hosts.clone(), job: Some(job) }));
         }
         let Some(list) = &self.nodes else { return Ok(None) };
-        let wrong = |error: &dyn std::fmt::Display| Fatal::usage(format!("--nodes: {error}"));
-        let text = match list.as_str() {
-            "-" => text(&mut std::io::stdin().lock()).map_err(|error| wrong(&error))?,
-            // As Slurm tells files from lists.
-            path if path.contains('/') => {
-                let read = std::fs::File::open(path).and_then(|mut file| text(&mut file));
-                read.map_err(|error| wrong(&format!("{path}: {error}")))?
-            }
-            list => list.to_owned(),
-        };
-        let names = hostlist::parse(&text).map_err(|error| wrong(&error))?;
+        let names = host_list::read("--nodes", list)?;
         Ok(Some(Hosts { option: "--nodes", names, job: None }))
     }
-}
-
-/// Hosts without comments.
-fn text(from: &mut dyn Read) -> std::io::Result<String> {
-    let mut text = String::new();
-    from.take(MAX_BYTES).read_to_string(&mut text)?;
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// The period of a question: as given, or while the job of the hosts ran.

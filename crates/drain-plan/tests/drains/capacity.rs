@@ -14,7 +14,7 @@ fn leaves_lose_exactly_what_the_smallest_of_all_cuts_loses() {
         let case = Case::any(&mut random, 8, 3, 16, repairs);
         let assessment = assess(&case.net, &case.repairs, &case.drained).unwrap();
 
-        let mut expected = flows(&case.net, &case.repairs, &case.drained);
+        let mut expected = flows(&case.net, &case.repairs, &case.groups, &case.drained);
         let share = |flow: &LeafFlow| flow.after as f64 / flow.before as f64;
         expected.retain(|flow| flow.after < flow.before);
         expected.sort_by(|a, b| share(a).total_cmp(&share(b)));
@@ -27,8 +27,8 @@ fn leaves_lose_exactly_what_the_smallest_of_all_cuts_loses() {
         let remaining = expected.first().map_or(1.0, share);
         assert_eq!(assessment.remaining_capacity(), Share::new(remaining).unwrap());
 
-        let matrix = Matrix::during(&case.net, &case.repairs);
-        let leaves = Matrix::during(&case.net, &[]).leaves(&case.drained);
+        let matrix = Matrix::during(&case.net, &case.repairs, &case.groups);
+        let leaves = Matrix::during(&case.net, &[], &case.groups).leaves(&case.drained);
         reduced += usize::from(!expected.is_empty());
         winding +=
             usize::from(leaves.iter().any(|&leaf| {

@@ -110,6 +110,7 @@ impl Fabric {
         match repair {
             Repair::Link(link) => key_of(&self.links, &link),
             Repair::Node(node) => key_of(&self.nodes, &node),
+            Repair::Group(_) => "group",
         }
     }
 }

@@ -25,7 +25,8 @@ fn hosts_and_hcas_are_cut_exactly_where_maximum_flows_end() {
         let case = Case::any(&mut random, 4, 4, 6, repairs);
         let assessment = assess(&case.net, &case.repairs, &case.drained).unwrap();
 
-        let paths = |repairs| paths_of_hcas(&Matrix::during(&case.net, repairs), &case.drained);
+        let during = |repairs| Matrix::during(&case.net, repairs, &case.groups);
+        let paths = |repairs| paths_of_hcas(&during(repairs), &case.drained);
         let [before, after] = [paths(&[]), paths(&case.repairs)];
         let hosts = [&before, &after].map(|it| paths_of_hosts(&case.net, it));
         let is_cut = cuts(&hosts[0], &hosts[1]);

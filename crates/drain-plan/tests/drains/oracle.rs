@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use drain_plan::{HostId, LinkState, Net, Node, NodeId, Repair, Share};
 
+use crate::random::Groups;
+
 /// A fabric during repairs, as a matrix.
 pub(crate) struct Matrix {
     nodes: Vec<Node>,
@@ -19,13 +21,15 @@ struct Between {
 }
 
 impl Matrix {
-    pub(crate) fn during(net: &Net, repairs: &[Repair]) -> Self {
+    pub(crate) fn during(net: &Net, repairs: &[Repair], groups: &Groups) -> Self {
+        let repairs: Vec<Repair> = repairs.iter().flat_map(|it| groups.parts(*it)).collect();
         let nodes = net.nodes().to_vec();
         let mut links = vec![vec![Between::default(); nodes.len()]; nodes.len()];
         for (index, link) in net.links().iter().enumerate() {
             let is_out = repairs.iter().any(|repair| match repair {
                 Repair::Link(id) => id.index() == index,
                 Repair::Node(node) => link.ends.contains(node),
+                Repair::Group(_) => unreachable!("they were resolved"),
             });
             let [first, second] = link.ends.map(NodeId::index);
             if is_out || link.state == LinkState::Down || first == second {
@@ -196,16 +200,19 @@ pub(crate) struct LeafFlow {
 }
 
 /// All leaves. A leaf under repair is judged as if it were on.
-pub(crate) fn flows(net: &Net, repairs: &[Repair], drained: &BTreeSet<HostId>) -> Vec<LeafFlow> {
-    let matrix = Matrix::during(net, &[]);
+pub(crate) fn flows(
+    net: &Net,
+    repairs: &[Repair],
+    groups: &Groups,
+    drained: &BTreeSet<HostId>,
+) -> Vec<LeafFlow> {
+    let matrix = Matrix::during(net, &[], groups);
     let leaves = matrix.leaves(drained);
     let mut flows = Vec::new();
     for &leaf in &leaves {
-        let others = repairs.iter().filter(|repair| match repair {
-            Repair::Node(node) => node.index() != leaf,
-            Repair::Link(_) => true,
-        });
-        let during = Matrix::during(net, &others.copied().collect::<Vec<_>>());
+        let is_own = |part: Repair| matches!(part, Repair::Node(node) if node.index() == leaf);
+        let others = repairs.iter().filter(|it| !groups.parts(**it).into_iter().any(is_own));
+        let during = Matrix::during(net, &others.copied().collect::<Vec<_>>(), groups);
         flows.push(LeafFlow {
             node: leaf,
             before: matrix.smallest_cut(leaf, &leaves),
@@ -219,14 +226,15 @@ pub(crate) fn flows(net: &Net, repairs: &[Repair], drained: &BTreeSet<HostId>) -
 pub(crate) fn is_safe(
     net: &Net,
     repairs: &[Repair],
+    groups: &Groups,
     drained: &BTreeSet<HostId>,
     min_capacity: Share,
 ) -> bool {
     let paths = |repairs: &[Repair]| {
-        paths_of_hosts(net, &paths_of_hcas(&Matrix::during(net, repairs), drained))
+        paths_of_hosts(net, &paths_of_hcas(&Matrix::during(net, repairs, groups), drained))
     };
     !cuts(&paths(&[]), &paths(repairs))
-        && flows(net, repairs, drained)
+        && flows(net, repairs, groups, drained)
             .iter()
             .all(|flow| flow.after as f64 >= min_capacity.get() * flow.before as f64)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drain_plan::{EXACT_REPAIRS, Plan, Repair, WindowCount, plan};
+use drain_plan::{EXACT_REPAIRS, LinkState, Plan, Repair, WindowCount, plan};
 
 use crate::oracle::is_safe;
 use crate::random::{Case, Random};
@@ -19,8 +19,8 @@ impl<'a> Sets<'a> {
     }
 
     fn is_safe(&mut self, repairs: &[Repair]) -> bool {
-        let Case { net, drained, min_capacity, .. } = self.case;
-        let safe = || is_safe(net, repairs, drained, *min_capacity);
+        let Case { net, drained, groups, min_capacity, .. } = self.case;
+        let safe = || is_safe(net, repairs, groups, drained, *min_capacity);
         *self.known.entry(repairs.to_vec()).or_insert_with(safe)
     }
 
@@ -71,7 +71,7 @@ fn planned(case: &Case) -> Plan {
 fn number_of_windows_is_the_smallest_of_all_partitions() {
     let mut random = Random::new(3);
     let mut by_number = BTreeMap::new();
-    for number in 0..3_000 {
+    for number in 0..10_000 {
         let repairs = random.between(1, 8);
         let case = if random.percent(70) {
             Case::fat_tree(&mut random, repairs)
@@ -119,17 +119,19 @@ fn each_part_of_a_safe_set_is_safe() {
 fn many_repairs_get_safe_windows_and_an_upper_bound() {
     let mut random = Random::new(5);
     let mut bounds = 0;
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         let mut case = Case::fat_tree(&mut random, 0);
         case.repairs = case.links.iter().copied().map(Repair::Link).collect();
         let plan = planned(&case);
         let placed = valid(&case, &mut Sets::new(&case), &plan);
-        let is_exact = placed.len() <= EXACT_REPAIRS || plan.windows.len() <= 1;
+        let is_down = |it: &&Repair| matches!(it, Repair::Link(link) if case.net.links()[link.index()].state == LinkState::Down);
+        let down = placed.iter().filter(is_down).count();
+        let is_exact = placed.len() - down <= EXACT_REPAIRS || plan.windows.len() <= 2;
         let expected = if is_exact { WindowCount::Smallest } else { WindowCount::UpperBound };
         assert_eq!(plan.window_count, expected, "{plan:#?}");
         bounds += usize::from(!is_exact);
     }
-    assert!(bounds > 100, "{bounds}");
+    assert!(bounds > 50, "{bounds}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Random small fabrics, the same in each run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use drain_plan::{HostId, Link, LinkId, LinkState, Net, NodeId, Repair, Share};
+use drain_plan::{GroupId, HostId, Link, LinkId, LinkState, Net, NodeId, Repair, Share};
 
 /// SplitMix64.
 pub(crate) struct Random(u64);
@@ -39,6 +39,20 @@ impl Random {
     }
 }
 
+/// What groups consist of.
+#[derive(Debug, Default)]
+pub(crate) struct Groups(BTreeMap<GroupId, Vec<Repair>>);
+
+impl Groups {
+    /// The links and nodes of a repair.
+    pub(crate) fn parts(&self, repair: Repair) -> Vec<Repair> {
+        match repair {
+            Repair::Group(group) => self.0[&group].clone(),
+            Repair::Link(_) | Repair::Node(_) => vec![repair],
+        }
+    }
+}
+
 /// A fabric, with what is asked about it.
 #[derive(Debug)]
 pub(crate) struct Case {
@@ -47,6 +61,7 @@ pub(crate) struct Case {
     pub(crate) links: Vec<LinkId>,
     pub(crate) drained: BTreeSet<HostId>,
     pub(crate) repairs: Vec<Repair>,
+    pub(crate) groups: Groups,
     pub(crate) min_capacity: Share,
 }
 
@@ -58,6 +73,7 @@ impl Case {
             links: Vec::new(),
             drained: BTreeSet::new(),
             repairs: Vec::new(),
+            groups: Groups::default(),
             min_capacity: Share::new(random.pick(&[0.0, 0.25, 0.5, 0.75, 1.0])).unwrap(),
         }
     }
@@ -140,14 +156,10 @@ impl Case {
         case
     }
 
-    /// Chooses repairs, mostly of links, and drained hosts.
+    /// Chooses repairs, mostly of links, some of several parts, and drained hosts.
     fn ask(&mut self, random: &mut Random, repairs: usize) {
         for _ in 0..repairs {
-            let repair = if self.links.is_empty() || random.percent(20) {
-                Repair::Node(random.pick(&self.nodes))
-            } else {
-                Repair::Link(random.pick(&self.links))
-            };
+            let repair = if random.percent(15) { self.group(random) } else { self.part(random) };
             self.repairs.push(repair);
         }
         for host in self.net.host_ids() {
@@ -155,5 +167,29 @@ impl Case {
                 self.drained.insert(host);
             }
         }
+    }
+
+    fn part(&self, random: &mut Random) -> Repair {
+        if self.links.is_empty() || random.percent(20) {
+            Repair::Node(random.pick(&self.nodes))
+        } else {
+            Repair::Link(random.pick(&self.links))
+        }
+    }
+
+    fn group(&mut self, random: &mut Random) -> Repair {
+        let parts: Vec<Repair> = (0..random.between(0, 3)).map(|_| self.part(random)).collect();
+        let links = parts.iter().filter_map(|part| match part {
+            Repair::Link(link) => Some(*link),
+            Repair::Node(_) | Repair::Group(_) => None,
+        });
+        let nodes = parts.iter().filter_map(|part| match part {
+            Repair::Node(node) => Some(*node),
+            Repair::Link(_) | Repair::Group(_) => None,
+        });
+        let (links, nodes): (Vec<_>, Vec<_>) = (links.collect(), nodes.collect());
+        let group = self.net.add_group(&links, &nodes).unwrap();
+        self.groups.0.insert(group, parts);
+        Repair::Group(group)
     }
 }

@@ -369,12 +369,17 @@ fn parallel_cables() -> (Net, Vec<Repair>) {
 }
 
 #[test]
-fn fourteen_cables_at_half_capacity_are_two_windows_as_an_upper_bound() {
+fn number_of_windows_for_fourteen_cables_is_the_smallest_up_to_two() {
     let (net, cables) = parallel_cables();
     let nobody = BTreeSet::new();
     let planned = plan(&net, &cables, &nobody, Share::new(0.5).unwrap()).unwrap();
     let sizes: Vec<usize> = planned.windows.iter().map(|window| window.repairs.len()).collect();
     assert_eq!(sizes, [7, 7]);
+    // They are not safe in one window.
+    assert_eq!(planned.window_count, WindowCount::Smallest);
+    let planned = plan(&net, &cables, &nobody, Share::new(0.7).unwrap()).unwrap();
+    let sizes: Vec<usize> = planned.windows.iter().map(|window| window.repairs.len()).collect();
+    assert_eq!(sizes, [4, 4, 4, 2]);
     assert_eq!(planned.window_count, WindowCount::UpperBound);
     // Ten repairs are exact.
     let planned = plan(&net, &cables[..10], &nobody, Share::new(0.5).unwrap()).unwrap();
@@ -384,6 +389,67 @@ fn fourteen_cables_at_half_capacity_are_two_windows_as_an_upper_bound() {
     let planned = plan(&net, &cables[..11], &nobody, Share::new(0.2).unwrap()).unwrap();
     assert_eq!(planned.windows.len(), 1);
     assert_eq!(planned.window_count, WindowCount::Smallest);
+}
+
+#[test]
+fn repairs_of_links_that_are_down_do_not_make_the_number_uncertain() {
+    let (mut net, mut cables) = parallel_cables();
+    let ends = net.links()[net.links().len() - 1].ends;
+    let down = (0..20).map(|_| Repair::Link(net.add_link(Link::down(ends, 400)).unwrap()));
+    let down: Vec<Repair> = down.collect();
+    cables.truncate(10);
+    let repairs: Vec<Repair> = down.iter().chain(&cables).copied().collect();
+    let nobody = BTreeSet::new();
+    let planned = plan(&net, &repairs, &nobody, Share::new(0.7).unwrap()).unwrap();
+    let sizes: Vec<usize> = planned.windows.iter().map(|window| window.repairs.len()).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), 30);
+    assert_eq!((planned.windows.len(), planned.window_count), (3, WindowCount::Smallest));
+    assert!(down.iter().all(|repair| planned.windows[0].repairs.contains(repair)));
+    // Nothing else: one window, in which nothing is lost.
+    let planned = plan(&net, &down, &nobody, Share::new(1.0).unwrap()).unwrap();
+    assert_eq!((planned.windows.len(), planned.unsafe_repairs.len()), (1, 0));
+    assert!(planned.windows[0].assessment.reduced_leaves.is_empty());
+}
+
+#[test]
+fn group_is_repaired_as_a_whole() {
+    // A host with an HCA on each of two rails, and two others.
+    let mut net = Net::default();
+    let hosts = [0; 3].map(|_| net.add_host());
+    let leaves = [net.add_switch(), net.add_switch()];
+    let (mut hcas, mut links) = (Vec::new(), Vec::new());
+    for host in hosts {
+        for leaf in leaves {
+            hcas.push(net.add_hca(host).unwrap());
+            links.push(net.add_link(Link::usable([hcas[hcas.len() - 1], leaf], 400)).unwrap());
+        }
+    }
+    let both_hcas = Repair::Group(net.add_group(&[], &hcas[..2]).unwrap());
+    let both_links = Repair::Group(net.add_group(&links[..2], &[]).unwrap());
+    let one_of_each = Repair::Group(net.add_group(&links[..1], &hcas[..1]).unwrap());
+    let nobody = BTreeSet::new();
+    for (repair, cut) in [(both_hcas, &hosts[..1]), (both_links, &hosts[..1]), (one_of_each, &[])] {
+        let assessment = assess(&net, &[repair], &nobody).unwrap();
+        let found: Vec<_> = assessment.cut_hosts.iter().map(|cut| cut.host).collect();
+        assert_eq!(found, cut, "{repair:?}");
+    }
+    let unknown = assess(&Net::default(), &[both_hcas], &nobody).unwrap_err();
+    assert_eq!(unknown.to_string(), "the net has no group 0");
+    assert!(matches!(Net::default().add_group(&links, &[]), Err(UnknownPart::Link(_))));
+}
+
+#[test]
+fn links_without_capacity_are_paths_and_nothing_more() {
+    let mut net = Net::default();
+    let (hosts, leaves) = ([net.add_host(), net.add_host()], [net.add_switch(), net.add_switch()]);
+    for (host, leaf) in hosts.into_iter().zip(leaves) {
+        let hca = net.add_hca(host).unwrap();
+        net.add_link(Link::usable([hca, leaf], 0)).unwrap();
+    }
+    let trunk = Repair::Link(net.add_link(Link::usable(leaves, 0)).unwrap());
+    let assessment = assess(&net, &[trunk], &BTreeSet::new()).unwrap();
+    assert_eq!((assessment.cut_hosts.len(), assessment.reduced_leaves.len()), (2, 0));
+    assert!((assessment.remaining_capacity().get() - 1.0).abs() < f64::EPSILON);
 }
 
 #[test]

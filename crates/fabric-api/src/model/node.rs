@@ -76,6 +76,10 @@ models! {
         /// While it is down: number of nodes behind it.
         #[serde(default)]
         pub nodes_behind: usize,
+        /// Whether the site names it as drained (`--health.drained-hosts-file`) or in maintenance
+        /// (`--health.maintenance-file`) now: no job has to keep its paths. False for the hosts of a switch in maintenance.
+        #[serde(default)]
+        pub drained: bool,
         /// The result of the latest discovery: `found`, `hidden` (behind an unresponsive node) or `absent`.
         pub presence: Label,
         /// When a discovery last found it (RFC 3339).

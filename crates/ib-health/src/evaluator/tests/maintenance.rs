@@ -40,6 +40,13 @@ fn in_maintenance(link: &mut Scenario) -> (Vec<u64>, usize) {
     (assessment.in_maintenance.iter().map(guid).collect(), links)
 }
 
+/// The GUIDs of the nodes that are drained.
+fn named(link: &mut Scenario) -> Vec<u64> {
+    let (snapshot, assessment) = link.evaluated();
+    let guid = |node: &NodeIndex| snapshot.fabric.node(*node).identity.guid.0;
+    assessment.drained.iter().map(guid).collect()
+}
+
 #[test]
 fn drained_host_is_in_maintenance_with_its_adapters_and_links() {
     let mut link = Scenario::new();
@@ -49,6 +56,7 @@ fn drained_host_is_in_maintenance_with_its_adapters_and_links() {
     assert_eq!(in_maintenance(&mut link), (vec![2, 3, 4], 3));
     link.evaluator.set_drained(drained("gpu7"));
     assert_eq!(in_maintenance(&mut link), (vec![2, 3], 2));
+    assert_eq!(named(&mut link), [2, 3]);
     // The names change with the next discovery.
     let mut fabric = (*link.fabric).clone();
     let node = fabric.node_by_guid(Guid(4)).unwrap();
@@ -74,8 +82,10 @@ fn nodes_behind_what_is_in_maintenance_are_too() {
     // The switch of the second plane has another cable, but is named; its host has no other.
     link.evaluator.maintenance = vec![window("leaf-5", None)];
     assert_eq!(in_maintenance(&mut link), (vec![3, 5], 2));
+    assert_eq!(named(&mut link), [5], "its host may run jobs on its other rail");
     link.evaluator.maintenance = vec![window("leaf-?", Some(2))];
     assert_eq!(in_maintenance(&mut link), (vec![4], 2));
+    assert_eq!(named(&mut link), []);
     link.evaluator.maintenance = vec![window("gpu*", None)];
     assert_eq!(in_maintenance(&mut link), (vec![2, 3, 4], 3));
 }
