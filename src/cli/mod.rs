@@ -20,6 +20,7 @@ mod node_match;
 pub mod nodes;
 mod output;
 pub mod ports;
+pub mod route;
 pub mod serve;
 mod slurm;
 mod source;
@@ -82,6 +83,7 @@ impl Cli {
             Verb::Links(args) => links::run(&args, color),
             Verb::Nodes(args) => nodes::run(&args, color),
             Verb::Ports(args) => ports::run(&args, color),
+            Verb::Route(args) => route::run(&args, color),
             Verb::History(args) => history::run(args, color),
             Verb::Check(args) => check::run(&args, color),
             Verb::Top(args) => top::run(args, color),
@@ -108,6 +110,8 @@ pub enum Verb {
     Nodes(nodes::NodesArgs),
     /// List the ports of a node with their counters
     Ports(ports::PortsArgs),
+    /// Show the cables between two nodes that the forwarding tables lead packets over
+    Route(route::RouteArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
     /// Check whether the fabric is fine for this host or others: one line and an exit code for schedulers

@@ -6,6 +6,7 @@ pub mod host;
 mod maintenance;
 pub mod replica;
 mod report;
+mod route_desk;
 mod site_file;
 mod site_files;
 

@@ -1,8 +1,13 @@
 //! The hosts whose packets cross a link, by the forwarding tables of the switches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+use ib_fabric::forwarding::link_users::{HostSet, LinkUsers};
+use ib_fabric::topology::Link;
+use ib_fabric::{Fabric, NodeIndex, PortIndex};
+use ib_mad::NodeKind;
 
 /// The hosts whose packets cross a link, as the tables said when they were read.
 ///
@@ -16,7 +21,7 @@ pub struct LinkHosts {
     pub may_differ: bool,
     /// When the oldest table was read that this is based on; when the question was asked if none was needed.
     pub read_at: SystemTime,
-    /// Switches whose tables were not read, or not completely, although they decide about hosts.
+    /// At least so many switches decide about hosts by tables that were not read, or not completely.
     pub unread_switches: usize,
 }
 
@@ -27,7 +32,7 @@ pub struct DirectionHosts {
     pub senders: Vec<Arc<str>>,
     /// They receive packets over the link.
     pub receivers: Vec<Arc<str>>,
-    /// How many further hosts may send or receive over the link, by tables that were not read.
+    /// How many hosts may send or receive over the link, by tables that were not read; some are in the other list.
     pub undecided: usize,
 }
 
@@ -38,7 +43,81 @@ impl DirectionHosts {
     }
 }
 
+/// The name of the host that a node is in, or its own.
+fn host_name(fabric: &Fabric, node: NodeIndex) -> &str {
+    let node = fabric.node(node);
+    node.host.as_deref().unwrap_or(&node.name)
+}
+
+/// The names of hosts, each once for all lists.
+struct HostNames<'a> {
+    fabric: &'a Fabric,
+    known: HashMap<&'a str, Arc<str>>,
+}
+
+impl<'a> HostNames<'a> {
+    fn of(&mut self, nodes: &[NodeIndex]) -> Vec<Arc<str>> {
+        let names: BTreeSet<&str> =
+            nodes.iter().map(|node| host_name(self.fabric, *node)).collect();
+        let known = &mut self.known;
+        let shared = |name: &'a str| Arc::clone(known.entry(name).or_insert_with(|| name.into()));
+        names.into_iter().map(shared).collect()
+    }
+}
+
 impl LinkHosts {
+    /// Those of a cable of a host, for which no table is needed; `None` of a link between switches.
+    pub fn of_adapter(fabric: &Fabric, link: Link, at: SystemTime) -> Option<Self> {
+        let nodes = link.ports().map(|port| fabric.port(port).node);
+        let are_switches = nodes.iter().all(|node| fabric.node(*node).is_switch());
+        if are_switches {
+            return None;
+        }
+        let mut names = HostNames { fabric, known: HashMap::new() };
+        let mut host = |node: NodeIndex| {
+            let is_host = fabric.node(node).identity.kind == NodeKind::Ca;
+            names.of(if is_host { std::slice::from_ref(&node) } else { &[] })
+        };
+        let [low, high] = nodes.map(&mut host);
+        let direction = |senders: &[Arc<str>], receivers: &[Arc<str>]| DirectionHosts {
+            senders: senders.to_vec(),
+            receivers: receivers.to_vec(),
+            undecided: 0,
+        };
+        let hosts = [direction(&low, &high), direction(&high, &low)];
+        Some(LinkHosts { hosts, may_differ: false, read_at: at, unread_switches: 0 })
+    }
+
+    /// Those of a link between switches, from what was read of each plane, with the ports of the plane in the order of
+    /// the link's ends.
+    pub fn of_planes(
+        fabric: &Fabric,
+        planes: &[([PortIndex; 2], LinkUsers)],
+        read_at: SystemTime,
+    ) -> Self {
+        let mut names = HostNames { fabric, known: HashMap::new() };
+        let mut unread_switches = 0;
+        let hosts = [0, 1].map(|nth| {
+            let (mut senders, mut receivers, mut open) = (Vec::new(), Vec::new(), BTreeSet::new());
+            for (ports, users) in planes {
+                let of_end = users.directions.iter().filter(|it| it.from == ports[nth]);
+                for direction in of_end {
+                    senders.extend_from_slice(&direction.sources.crossing);
+                    receivers.extend_from_slice(&direction.destinations.crossing);
+                    let undecided = |set: &HostSet| set.undecided.clone();
+                    open.extend(undecided(&direction.sources));
+                    open.extend(undecided(&direction.destinations));
+                    unread_switches = unread_switches.max(direction.unread_switches);
+                }
+            }
+            let (senders, receivers) = (names.of(&senders), names.of(&receivers));
+            let open: BTreeSet<&str> = open.iter().map(|node| host_name(fabric, *node)).collect();
+            DirectionHosts { senders, receivers, undecided: open.len() }
+        });
+        let may_differ = planes.iter().any(|(_, users)| users.may_differ);
+        LinkHosts { hosts, may_differ, read_at, unread_switches }
+    }
+
     /// The names of all hosts that send or receive packets over the link in any direction, sorted, each once.
     pub fn hosts(&self) -> BTreeSet<&str> {
         self.hosts.iter().flat_map(DirectionHosts::names).collect()
