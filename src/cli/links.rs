@@ -127,7 +127,8 @@ impl LinksArgs {
         if let Some(serial) = &self.serial {
             retain_serial(&mut found, serial)?;
         }
-        let crossed = self.crossed_by.as_deref().map(|host| crossed_by(source, host)).transpose()?;
+        let crossed =
+            self.crossed_by.as_deref().map(|host| crossed_by(source, host)).transpose()?;
         if let Some(crossed) = &crossed {
             retain_crossed(&mut found, crossed);
         }

@@ -109,7 +109,8 @@ impl NodesArgs {
         let fabric = source.fabric.clone();
         let filter = Filter { kind: self.kind, fabric, ..Filter::default() };
         let wanted = NodeMatch::all(source, &self.node)?;
-        let mut found = source.get("/api/v1/nodes", &filter, |state| nodes(&state.fabrics, &filter))?;
+        let mut found =
+            source.get("/api/v1/nodes", &filter, |state| nodes(&state.fabrics, &filter))?;
         let crossing = self.crosses.as_deref().map(|link| crossing(source, link)).transpose()?;
         if let Some(crossing) = &crossing {
             retain_crossing(&mut found, crossing);

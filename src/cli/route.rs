@@ -122,7 +122,8 @@ fn row(cable: &RouteCable, route: &str) -> Vec<String> {
 
 /// The last line: how many cables, and what is not known.
 fn summary(found: &Routes) -> String {
-    let cables = |route: &Route| route.hops.iter().filter(|hop: &&RouteHop| hop.cable.is_some()).count();
+    let cables =
+        |route: &Route| route.hops.iter().filter(|hop: &&RouteHop| hop.cable.is_some()).count();
     let count: usize = found.routes.iter().map(cables).sum();
     let routes = match found.routes.len() {
         1 => String::new(),
@@ -180,7 +181,11 @@ mod tests {
             from: port(from.0, from.1),
             to: port(to.0, to.1),
             verdict: verdict.into(),
-            reasons: if verdict == "ok" { vec![] } else { vec!["bit_errors".into(), "down".into()] },
+            reasons: if verdict == "ok" {
+                vec![]
+            } else {
+                vec!["bit_errors".into(), "down".into()]
+            },
             ..RouteCable::default()
         };
         RouteHop { node: from.0.into(), cable: Some(cable), ..RouteHop::default() }
@@ -194,7 +199,8 @@ mod tests {
 
     #[test]
     fn each_cable_is_a_row_in_the_order_of_the_route() {
-        let hops = vec![hop(("gpu-1", 1), ("leaf-1", 4), "ok"), hop(("leaf-1", 9), ("gpu-2", 1), "bad")];
+        let hops =
+            vec![hop(("gpu-1", 1), ("leaf-1", 4), "ok"), hop(("leaf-1", 9), ("gpu-2", 1), "bad")];
         let routes = vec![Route { lid: 7, hops, broken: None }];
         let found = Routes { routes, may_differ: true, ..Routes::default() };
         let text = shown(&found);
@@ -202,7 +208,10 @@ mod tests {
         assert!(lines[1].starts_with("ok ") && lines[1].contains("gpu-1 port 1"), "{text}");
         assert!(lines[2].starts_with("bad ") && lines[2].contains("bit errors (+1)"), "{text}");
         assert!(!lines[0].contains("ROUTE"), "one route needs no number: {text}");
-        assert_eq!(summary(&found), "2 cables; adaptive routing: packets may cross other cables, too");
+        assert_eq!(
+            summary(&found),
+            "2 cables; adaptive routing: packets may cross other cables, too"
+        );
     }
 
     #[test]
@@ -220,7 +229,11 @@ mod tests {
         let tables = TablesRead { unread, ..TablesRead::default() };
         let found = Routes { routes, tables, ..Routes::default() };
         let text = shown(&found);
-        assert!(text.contains("1 to LID 7") && text.contains("the route ends here: the switch has no entry"), "{text}");
+        assert!(
+            text.contains("1 to LID 7")
+                && text.contains("the route ends here: the switch has no entry"),
+            "{text}"
+        );
         let says = "2 routes, 1 cable; 1 route ends before the destination; the table of spine-1 was not read (timed out)";
         assert_eq!(summary(&found), says);
     }

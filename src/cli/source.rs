@@ -19,11 +19,11 @@ use crate::log::LogFilter;
 use crate::monitor::Monitor;
 use crate::remote::one_line;
 use crate::remote::{Access, Remote};
-use fabric_api::route_desk::{ANSWER_TIMEOUT, RouteDesk, Unanswered};
-use fabric_api::{Fabrics, Filter};
 use fabric_api::model::{Hit, NodeDetail, Search};
 use fabric_api::nodes::node_by_guid;
+use fabric_api::route_desk::{ANSWER_TIMEOUT, RouteDesk, Unanswered};
 use fabric_api::search::search;
+use fabric_api::{Fabrics, Filter};
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};
@@ -286,7 +286,7 @@ impl FabricSource {
                 let runtime = runtime()?;
                 let fabrics = sweeps.states.borrow().fabrics.clone();
                 let _progress = Progress::start("reading forwarding tables", None);
-                let answer = runtime.block_on(local(&sweeps.routes, &fabrics, fabric));
+                let answer = runtime.block_on(local(&sweeps.routes, &fabrics[..], fabric));
                 answer.map_err(|why| match why {
                     Unanswered::NotFound(_) | Unanswered::TooMany(_) | Unanswered::Disabled(_) => {
                         Fatal::usage(printable(&why.to_string()))

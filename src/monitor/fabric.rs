@@ -410,7 +410,11 @@ impl Monitor {
         &mut self,
         transport: &mut T,
         until: Moment,
-        work: impl FnOnce(&mut RouteAnswers, &Desk<'_>, &mut MonitorWire<'_, T>) -> Result<bool, RunError>,
+        work: impl FnOnce(
+            &mut RouteAnswers,
+            &Desk<'_>,
+            &mut MonitorWire<'_, T>,
+        ) -> Result<bool, RunError>,
     ) -> Result<bool, RunError> {
         let (Some(fabric), observation) = (self.fabric.clone(), self.latest()) else {
             return Ok(false);

@@ -112,12 +112,12 @@ pub fn request_class(telemetry_path: &str, path: &str) -> RequestClass {
 
 /// Whether a path is that of the hosts whose packets cross a link.
 fn is_hosts_of_link(path: &str) -> bool {
-    let id = LINK_HOSTS.split_once("{id}").and_then(|(before, after)| {
-        path.strip_prefix(before)?.strip_suffix(after)
-    });
-    let of_page = address::LINK_HOSTS.split_once("{link}").and_then(|(before, after)| {
-        path.strip_prefix(before)?.strip_suffix(after)
-    });
+    let id = LINK_HOSTS
+        .split_once("{id}")
+        .and_then(|(before, after)| path.strip_prefix(before)?.strip_suffix(after));
+    let of_page = address::LINK_HOSTS
+        .split_once("{link}")
+        .and_then(|(before, after)| path.strip_prefix(before)?.strip_suffix(after));
     id.or(of_page).is_some_and(|id| !id.contains('/'))
 }
 

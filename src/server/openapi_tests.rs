@@ -187,7 +187,9 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
                 of::<Routes>(make),
             ),
             LINK_HOSTS => ("Hosts whose packets cross a link", of::<HostsOfLink>(make)),
-            CROSSED => ("Links that packets of a host cross, the worst first", of::<CrossedLinks>(make)),
+            CROSSED => {
+                ("Links that packets of a host cross, the worst first", of::<CrossedLinks>(make))
+            }
             other => panic!("{other} has no description"),
         };
         let in_path = path.split_once('{').map(|_| "id");

@@ -18,6 +18,7 @@ use fabric_api::{CROSSED, LINK_HOSTS, ROUTE};
 use fabric_history::parameters::Parameters;
 use fabric_observation::SharedState;
 use fabric_pages::QueryResult;
+use ib_fabric::topology::LinkId;
 
 /// The paths, each with the query parameters that it accepts.
 pub(super) const ASKED: [(&str, &[&str]); 3] =
@@ -29,7 +30,6 @@ struct Asking {
     latest: Latest,
     desk: RouteDesk,
 }
-
 
 impl Asking {
     fn state(&self) -> SharedState {
@@ -98,9 +98,9 @@ async fn route(State(asking): State<Asking>, query: QueryResult) -> Answer {
 
 async fn hosts(State(asking): State<Asking>, Path(id): Path<String>, query: QueryResult) -> Answer {
     let (_, fabric) = values(query, LINK_HOSTS, &[])?;
-    let link = id.parse().map_err(|error| {
-        error_response(StatusCode::NOT_FOUND, &format!("{id:?} is {error}"))
-    })?;
+    let link = id
+        .parse::<LinkId>()
+        .map_err(|error| error_response(StatusCode::NOT_FOUND, &format!("{id:?} is {error}")))?;
     let state = asking.state();
     let found = asking.desk.hosts(&state.fabrics, fabric.as_deref(), link).await;
     answer(found, StatusCode::NOT_FOUND)

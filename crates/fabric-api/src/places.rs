@@ -66,7 +66,8 @@ fn ports<'a>(
         port.is_at(&of.name, guid, port.number) || of.host.as_ref().is_some_and(is_host)
     });
     let numbered = numbered.filter_map(move |port| fabric.find(PortKey::new(guid, port.number)));
-    let behind = (!fabric.front_panels.is_empty()).then(|| reference.front_panel_of(&of.name, guid));
+    let behind =
+        (!fabric.front_panels.is_empty()).then(|| reference.front_panel_of(&of.name, guid));
     let behind = behind.flatten();
     let printed = behind.into_iter().flat_map(move |_| fabric.ports_of(node)).filter(move |port| {
         let panel = fabric.front_panel(*port);
@@ -79,7 +80,8 @@ fn ports<'a>(
 pub(crate) fn lids(fabric: &Fabric, port: PortIndex) -> impl Iterator<Item = u16> + use<> {
     let status = fabric.port(port).status.filter(|status| status.lid.is_unicast());
     // LMC has 3 bits.
-    let range = status.map_or(0..0, |it| u32::from(it.lid.0)..u32::from(it.lid.0) + (1 << (it.lmc & 7)));
+    let range =
+        status.map_or(0..0, |it| u32::from(it.lid.0)..u32::from(it.lid.0) + (1 << (it.lmc & 7)));
     range.filter_map(|lid| u16::try_from(lid).ok())
 }
 

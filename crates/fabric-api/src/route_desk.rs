@@ -122,8 +122,7 @@ impl RouteDesk {
         [from, to]: [&str; 2],
     ) -> Result<Routes, Unanswered> {
         let (from, to) = (from.to_owned(), to.to_owned());
-        let question =
-            |reply| Question::Routes { from: from.clone(), to: to.clone(), reply };
+        let question = |reply| Question::Routes { from: from.clone(), to: to.clone(), reply };
         self.ask(fabrics, fabric, question).await
     }
 

@@ -2,6 +2,7 @@
 //! what was found, with the verdicts of the cables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use fabric_observation::{LinkHosts, Observation};
 use ib_fabric::forwarding::route::{Hop, RouteBreak};
@@ -56,7 +57,9 @@ pub fn endpoints(fabric: &Fabric, from: &str, to: &str) -> Result<Vec<Endpoints>
     for source in &sources {
         for target in &targets {
             let between = Endpoints::between(fabric, source.node, target.node);
-            wanted.extend(between.into_iter().filter(|ends| is_meant(fabric, *ends, [*source, *target])));
+            wanted.extend(
+                between.into_iter().filter(|ends| is_meant(fabric, *ends, [*source, *target])),
+            );
         }
     }
     match wanted.len() {
@@ -72,9 +75,8 @@ pub fn endpoints(fabric: &Fabric, from: &str, to: &str) -> Result<Vec<Endpoints>
 
 /// Whether a route begins and ends at the ports that were named. All ports of a switch have the LID of port 0.
 fn is_meant(fabric: &Fabric, ends: Endpoints, [source, target]: [FabricPlace; 2]) -> bool {
-    let of_adapter = |place: FabricPlace| {
-        place.port.filter(|port| !fabric.node_of(*port).is_switch())
-    };
+    let of_adapter =
+        |place: FabricPlace| place.port.filter(|port| !fabric.node_of(*port).is_switch());
     of_adapter(source).is_none_or(|port| port == ends.from)
         && of_adapter(target).is_none_or(|port| lids(fabric, port).any(|lid| lid == ends.to.0))
 }
@@ -272,6 +274,10 @@ pub fn tables(context: AnswerContext<'_>, read: &[&tables_read::TablesRead]) -> 
     }
 }
 
+fn owned(names: &[Arc<str>]) -> Vec<String> {
+    names.iter().map(|name| (**name).to_owned()).collect()
+}
+
 /// The model of the hosts whose packets cross a link.
 pub fn hosts_of_link(
     context: AnswerContext<'_>,
@@ -279,7 +285,6 @@ pub fn hosts_of_link(
     found: &LinkHosts,
     read: &[&tables_read::TablesRead],
 ) -> HostsOfLink {
-    let names = |names: &[std::sync::Arc<str>]| names.iter().map(|name| (**name).to_owned());
     let port = |key| context.fabric.find(key).map(|port| port_name(context.fabric, port));
     let ends = link.ends();
     let direction = |nth: usize| {
@@ -287,8 +292,8 @@ pub fn hosts_of_link(
         Some(HostsOfDirection {
             from: port(ends[nth])?,
             to: port(ends[1 - nth])?,
-            senders: names(&hosts.senders).collect(),
-            receivers: names(&hosts.receivers).collect(),
+            senders: owned(&hosts.senders),
+            receivers: owned(&hosts.receivers),
             undecided: hosts.undecided,
         })
     };
@@ -342,7 +347,9 @@ pub fn crossed(
     let listed = links.into_iter().filter_map(|(_, Crossed { from, sends, receives })| {
         Some(CrossedLink { cable: cables.at(from)?, sends, receives })
     });
-    let broken = || [to, from].into_iter().flat_map(|it| &it.routes).filter_map(|it| it.route.as_ref().err());
+    let broken = || {
+        [to, from].into_iter().flat_map(|it| &it.routes).filter_map(|it| it.route.as_ref().err())
+    };
     let is_unread = |cause| matches!(cause, RouteBreak::NotRead(_));
     CrossedLinks {
         fabric: context.observation.fabric.clone(),

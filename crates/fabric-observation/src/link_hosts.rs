@@ -57,8 +57,8 @@ struct HostNames<'a> {
 
 impl<'a> HostNames<'a> {
     fn of(&mut self, nodes: &[NodeIndex]) -> Vec<Arc<str>> {
-        let names: BTreeSet<&str> =
-            nodes.iter().map(|node| host_name(self.fabric, *node)).collect();
+        let fabric = self.fabric;
+        let names: BTreeSet<&'a str> = nodes.iter().map(|node| host_name(fabric, *node)).collect();
         let known = &mut self.known;
         let shared = |name: &'a str| Arc::clone(known.entry(name).or_insert_with(|| name.into()));
         names.into_iter().map(shared).collect()

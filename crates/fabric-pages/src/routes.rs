@@ -192,7 +192,8 @@ pub(super) async fn hosts_of_link(
 }
 
 fn hosts(found: &HostsOfLink) -> Markup {
-    let label = found.directions.first().map(|it| [&it.from, &it.to].map(|port| port.label()).join(" – "));
+    let label =
+        found.directions.first().map(|it| [&it.from, &it.to].map(|port| port.label()).join(" – "));
     html! {
         p { a href=(address::link(&found.fabric, &found.link)) { bdi { (label.as_deref().unwrap_or(&found.link)) } } }
         p {
@@ -206,7 +207,8 @@ fn hosts(found: &HostsOfLink) -> Markup {
 }
 
 fn one_direction(direction: &HostsOfDirection) -> Markup {
-    let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let list =
+        |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     html! {
         h2 { bdi { (direction.from.label()) } " → " bdi { (direction.to.label()) } }
         dl .facts {

@@ -154,7 +154,11 @@ fn add<'a>(
             labels.push("fabric", name).push_if_any("link", &id);
         };
         let slice = &mut slices[slice_of(fabric.port_key(link.low).guid)];
-        slice.links.push(renderer, LinkItem { snapshot, assessment, ports, hosts_crossing }, push_link);
+        slice.links.push(
+            renderer,
+            LinkItem { snapshot, assessment, ports, hosts_crossing },
+            push_link,
+        );
         // A loopback plug has one direction.
         let receivers = assessment
             .plane_links()

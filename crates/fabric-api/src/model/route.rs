@@ -122,7 +122,7 @@ models! {
         pub senders: Vec<String>,
         /// The hosts that receive packets over the link.
         pub receivers: Vec<String>,
-        /// How many further hosts may send or receive over the link, by tables that were not read.
+        /// How many hosts may send or receive over the link, by tables that were not read; some are in the other list.
         pub undecided: usize,
     }
 
