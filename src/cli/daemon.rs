@@ -27,6 +27,7 @@ use crate::server::{PROBES, WebApp, request_class};
 use crate::systemd::Notifier;
 use crate::{log, memory, systemd};
 use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
+use fabric_api::route_desk::{Question, RouteDesk};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
@@ -66,6 +67,8 @@ pub struct Daemon<'a> {
     /// Those of the fabrics' monitors.
     heartbeats: Vec<Heartbeat>,
     pub recorder: Option<Recorder>,
+    /// Where the fabrics' monitors take questions about routes.
+    pub questions: Vec<(String, SyncSender<Question>)>,
     own: OwnMetrics,
     /// The sockets, once they are open.
     listeners: Vec<TcpListener>,
@@ -110,6 +113,7 @@ impl<'a> Daemon<'a> {
             stop,
             heartbeats,
             recorder,
+            questions: Vec::new(),
             own: OwnMetrics::new(&settings.procfs),
             listeners,
             host_events,
@@ -160,6 +164,7 @@ impl<'a> Daemon<'a> {
             monitor.follow(remote);
         }
         self.heartbeats.push(monitor.heartbeat());
+        self.questions.push((fabric.name.clone(), monitor.question_sender()));
         Ok(monitor)
     }
 
@@ -274,7 +279,7 @@ impl<'a> Daemon<'a> {
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, own, stop, heartbeats, states, host_events, .. } = self;
+        let Daemon { settings, own, stop, heartbeats, states, host_events, questions, .. } = self;
         let mut published_states = states.subscribe();
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(states);
@@ -294,6 +299,7 @@ impl<'a> Daemon<'a> {
         let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut app = WebApp::new(latest, Arc::clone(&own), &settings.telemetry_path, history);
         app.profile = settings.profile;
+        app.routes = RouteDesk::new(questions);
         app.grafana = settings.grafana_url.as_deref().map(Into::into);
         let telemetry_path = settings.telemetry_path.clone();
         let class = move |path: &str| request_class(&telemetry_path, path);

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 
 use display_text::{grouped, natural_key, plural};
 use fabric_api::links::links;
-use fabric_api::model::{End, Link, Links, Nodes, Spare, Spares, Verdicts};
-use fabric_api::{Filter, LINKS, MAX_LIMIT, spares};
+use fabric_api::model::{CrossedLinks, End, Link, Links, Nodes, Spare, Spares, Verdicts};
+use fabric_api::{CROSSED, Filter, LINKS, MAX_LIMIT, spares};
 use fabric_history::cable_life::begins_with;
 use ib_health::verdict::Repair;
 
@@ -18,6 +18,7 @@ use super::gate::{self, Gate};
 use super::list::{self, Found, ListArgs, SortKey, VerdictArgs};
 use super::node_match;
 use super::node_match::NodeMatch;
+use super::route::tables_unread;
 use super::source::FabricSource;
 use super::table::{Fit, Table};
 use super::terminal::{Color, ColorChoice};
@@ -31,6 +32,7 @@ Examples:
   fabric-exporter links --fabric.hca=mlx5_1 --json --limit 20
   fabric-exporter links --from /var/tmp/ibdiagnet2 --suspect
   fabric-exporter links --url http://127.0.0.1:10315 --spares
+  fabric-exporter links --url http://127.0.0.1:10315 --crossed-by gpu-17 --suspect
   fabric-exporter links --from monday/ tuesday/
 
 The table is on standard output, worst links first; a summary is on standard error. TRY FIRST is the
@@ -58,6 +60,12 @@ pub struct LinksArgs {
     /// In any case; if no serial number is exactly this, those that begin with it.
     #[arg(long, value_name = "SERIAL", help_heading = "Selection")]
     serial: Option<String>,
+    /// Only links that the packets of this host cross
+    ///
+    /// By the forwarding tables of the switches, which are read for it: at most 2,000 MADs. A host, or an adapter or port
+    /// of one. Cables of other hosts are left out. With adaptive routing packets may cross other links, too.
+    #[arg(long, value_name = "HOST", help_heading = "Selection")]
+    crossed_by: Option<String>,
     #[command(flatten)]
     selection: VerdictArgs,
     /// List the spares that are needed now, by part number
@@ -119,6 +127,11 @@ impl LinksArgs {
         if let Some(serial) = &self.serial {
             retain_serial(&mut found, serial)?;
         }
+        let crossed =
+            self.crossed_by.as_deref().map(|host| crossed_by(source, host)).transpose()?;
+        if let Some(crossed) = &crossed {
+            retain_crossed(&mut found, crossed);
+        }
         let mut at_ends = None;
         if self.list.fail_on.is_some() {
             let down = gate::nodes_down(source)?;
@@ -133,6 +146,9 @@ impl LinksArgs {
                 None => true,
             });
         }
+        if let Some(crossed) = &crossed {
+            found.summary += &reservations(crossed);
+        }
         Ok(found)
     }
 
@@ -141,7 +157,8 @@ impl LinksArgs {
         let links = found.fabrics.iter().flat_map(|fabric| &fabric.links);
         let selected = links.filter(|link| self.selects(link, ends));
         let guids = selected.flat_map(|link| link.ends.iter().map(|end| end.guid.clone()));
-        (!self.selection.is_empty() || self.serial.is_some()).then(|| guids.collect())
+        let selects_links = self.serial.is_some() || self.crossed_by.is_some();
+        (!self.selection.is_empty() || selects_links).then(|| guids.collect())
     }
 
     fn selects(&self, link: &Link, ends: &[NodeMatch]) -> bool {
@@ -160,7 +177,8 @@ impl LinksArgs {
         let selects_by_verdict = self.node.is_empty()
             && self.selection.reason.is_empty()
             && !self.suspect
-            && self.serial.is_none();
+            && self.serial.is_none()
+            && self.crossed_by.is_none();
         // The nodes at the ends of all selected links are judged, too.
         let judges_ends = self.list.fail_on.is_some() && !self.selection.is_empty();
         self.list.order() == LinkOrder::Verdict
@@ -195,8 +213,9 @@ impl LinksArgs {
             }
             selected.extend(links.into_iter().map(|link| (fabric, link)));
         }
+        let selects_links = self.serial.is_some() || self.crossed_by.is_some();
         let is_filtered =
-            self.suspect || !ends.is_empty() || !self.selection.is_empty() || self.serial.is_some();
+            self.suspect || !ends.is_empty() || !self.selection.is_empty() || selects_links;
         let count = is_filtered.then_some(verdicts.count());
         let summary = summary(&found, count, self.suspect, &self.node.join(", "));
         let order = list::order_by(&selected, |(_, link)| key(self.list.order(), link));
@@ -227,6 +246,38 @@ fn retain_serial(found: &mut Links, serial: &str) -> Result<(), Fatal> {
         fabric.links.retain(|link| serials(link).iter().flatten().any(|of| is_it(of)));
     }
     Ok(())
+}
+
+/// The links that packets of a host cross.
+fn crossed_by(source: &FabricSource, host: &str) -> Result<CrossedLinks, Fatal> {
+    source.ask(CROSSED, &[("host", host)], async |desk, fabrics, fabric| {
+        desk.crossed(fabrics, fabric, host).await
+    })
+}
+
+fn retain_crossed(found: &mut Links, crossed: &CrossedLinks) {
+    let ids: BTreeSet<&str> = crossed.links.iter().map(|link| &*link.cable.link).collect();
+    for fabric in &mut found.fabrics {
+        let is_it = fabric.fabric == crossed.fabric;
+        fabric.links.retain(|link| is_it && ids.contains(&*link.link));
+    }
+}
+
+/// What is not known of the links that a host's packets cross.
+fn reservations(crossed: &CrossedLinks) -> String {
+    let mut text = String::new();
+    if crossed.unknown_routes > 0 {
+        let why = tables_unread(&crossed.tables);
+        text += &format!("; {} not known: {why}", plural(crossed.unknown_routes, "route"));
+    }
+    if crossed.broken_routes > 0 {
+        let broken = plural(crossed.broken_routes, "route");
+        text += &format!("; {broken} end before the destination");
+    }
+    if crossed.may_differ {
+        text += "; adaptive routing: packets may cross other links, too";
+    }
+    text
 }
 
 /// The sort key of a link: what it is sorted by, then its rank.

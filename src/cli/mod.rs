@@ -22,6 +22,7 @@ mod node_match;
 pub mod nodes;
 mod output;
 pub mod ports;
+pub mod route;
 pub mod serve;
 mod slurm;
 mod source;
@@ -85,6 +86,7 @@ impl Cli {
             Verb::Links(args) => links::run(&args, color),
             Verb::Nodes(args) => nodes::run(&args, color),
             Verb::Ports(args) => ports::run(&args, color),
+            Verb::Route(args) => route::run(&args, color),
             Verb::History(args) => history::run(args, color),
             Verb::Check(args) => check::run(&args, color),
             Verb::Top(args) => top::run(args, color),
@@ -114,6 +116,8 @@ pub enum Verb {
     Ports(ports::PortsArgs),
     /// Plan repairs: which cables and switches can be out of service together, and whom it cuts off
     DrainPlan(drain_plan::DrainPlanArgs),
+    /// Show the cables between two nodes that the forwarding tables lead packets over
+    Route(route::RouteArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
     /// Check whether the fabric is fine for this host or others: one line and an exit code for schedulers

@@ -1,13 +1,15 @@
 //! `nodes`: the switches, channel adapters and routers of a fabric, with the verdicts of their links.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 
 use display_text::{natural_key, plural};
-use fabric_api::Filter;
-use fabric_api::model::{Node, Nodes, Verdicts};
+use fabric_api::model::{HostsOfLink, Node, Nodes, Verdicts};
 use fabric_api::nodes::nodes;
+use fabric_api::{Filter, LINK_HOSTS};
+use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
@@ -16,9 +18,10 @@ use super::gate::{self, Fault, Gate};
 use super::list::{self, Found, ListArgs, SortKey};
 use super::node_match;
 use super::node_match::NodeMatch;
+use super::route::tables_unread;
 use super::source::FabricSource;
 use super::table::{Fit, Table};
-use super::terminal::{Color, ColorChoice};
+use super::terminal::{Color, ColorChoice, printable};
 use crate::exit::Fatal;
 
 const EXAMPLES: &str = "\
@@ -26,6 +29,7 @@ Examples:
   fabric-exporter nodes --url http://127.0.0.1:10315 --type switch
   fabric-exporter nodes --url http://127.0.0.1:10315 --node 'leaf-*' --sort temperature
   fabric-exporter nodes --down --json
+  fabric-exporter nodes --url http://127.0.0.1:10315 --crosses leaf-0-1/24
 
 VERDICT is the worst verdict of the node's links, unknown without links. Nodes that are down come first: switches, then
 others, then those BEHIND one that is down. A terminal shows FIRMWARE, LID and GUID only if they
@@ -45,6 +49,12 @@ pub struct NodesArgs {
     /// A name, GUID or LID; a host for all of its HCAs; or a pattern of names, such as 'leaf-0-*'. May be repeated.
     #[arg(long, value_name = "NODE", help_heading = "Selection")]
     node: Vec<String>,
+    /// Only adapters of hosts whose packets cross this link
+    ///
+    /// By the forwarding tables of the switches, which are read for it: at most 2,000 MADs. A link by its id, or by one of
+    /// its ports, such as leaf-0-1/10. With adaptive routing packets of other hosts may cross it, too.
+    #[arg(long, value_name = "LINK", help_heading = "Selection")]
+    crosses: Option<String>,
     /// Only nodes that are down: missing or unresponsive
     #[arg(long, help_heading = "Selection")]
     down: bool,
@@ -99,14 +109,23 @@ impl NodesArgs {
         let fabric = source.fabric.clone();
         let filter = Filter { kind: self.kind, fabric, ..Filter::default() };
         let wanted = NodeMatch::all(source, &self.node)?;
-        let found = source.get("/api/v1/nodes", &filter, |state| nodes(&state.fabrics, &filter))?;
+        let mut found =
+            source.get("/api/v1/nodes", &filter, |state| nodes(&state.fabrics, &filter))?;
+        let crossing = self.crosses.as_deref().map(|link| crossing(source, link)).transpose()?;
+        if let Some(crossing) = &crossing {
+            retain_crossing(&mut found, crossing);
+        }
         if self.list.fail_on.is_some() {
             gate::check_patterns(&wanted, |pattern| {
                 let mut nodes = found.fabrics.iter().flat_map(|fabric| &fabric.nodes);
                 nodes.any(|node| pattern.has(&node.node, &node.guid, None))
             })?;
         }
-        Ok(self.select(found, &wanted))
+        let mut found = self.select(found, &wanted);
+        if let Some(crossing) = &crossing {
+            found.summary += &reservations(crossing);
+        }
+        Ok(found)
     }
 
     pub(super) fn select(&self, mut found: Nodes, wanted: &[NodeMatch]) -> Found<Nodes> {
@@ -154,6 +173,57 @@ impl NodesArgs {
             && (self.verdict.is_empty() || self.verdict.contains(&node.verdicts.worst()))
             && node_match::is_wanted(wanted, &node.node, &node.guid, None)
     }
+}
+
+/// The hosts whose packets cross a link, which is called by its id or by one of its ports.
+fn crossing(source: &FabricSource, called: &str) -> Result<HostsOfLink, Fatal> {
+    let id = link_id(source, called)?;
+    let path = LINK_HOSTS.replace("{id}", &id.to_string());
+    source.ask(&path, &[], async |desk, fabrics, fabric| desk.hosts(fabrics, fabric, id).await)
+}
+
+fn link_id(source: &FabricSource, called: &str) -> Result<LinkId, Fatal> {
+    if let Ok(id) = called.parse() {
+        return Ok(id);
+    }
+    let places = source.places("--crosses", called)?;
+    let mut ids = BTreeSet::new();
+    for (guid, number) in places {
+        let detail = source.node(guid, source.fabric.as_deref())?;
+        let ports = detail.ports.iter().filter(|port| number.is_none_or(|it| it == port.name.port));
+        ids.extend(ports.filter_map(|port| port.link.as_deref()?.parse::<LinkId>().ok()));
+    }
+    let count = ids.len();
+    match ids.pop_first() {
+        Some(id) if count == 1 => Ok(id),
+        _ => Err(Fatal::usage(printable(&format!(
+            "--crosses: {called:?} has {count} links: name one of its ports, or a link by its id"
+        )))),
+    }
+}
+
+/// Keeps the adapters of the hosts that cross a link.
+fn retain_crossing(found: &mut Nodes, crossing: &HostsOfLink) {
+    let hosts: BTreeSet<&str> = crossing.hosts.iter().map(|host| &**host).collect();
+    for fabric in &mut found.fabrics {
+        let is_it = fabric.fabric == crossing.fabric;
+        let name = |node: &Node| node.host.clone().unwrap_or_else(|| node.node.clone());
+        fabric.nodes.retain(|node| is_it && hosts.contains(&*name(node)));
+    }
+}
+
+/// What is not known of the hosts that cross a link.
+fn reservations(crossing: &HostsOfLink) -> String {
+    let mut text = format!("; packets of {} cross", plural(crossing.hosts.len(), "host"));
+    text += &format!(" {}", crossing.link);
+    if crossing.incomplete {
+        let why = tables_unread(&crossing.tables);
+        text += &format!("; there may be more: {why}");
+    }
+    if crossing.may_differ {
+        text += "; adaptive routing: packets of other hosts may cross it, too";
+    }
+    text
 }
 
 /// Why a node is not ok: by its links.

@@ -19,10 +19,11 @@ use crate::log::LogFilter;
 use crate::monitor::Monitor;
 use crate::remote::one_line;
 use crate::remote::{Access, Remote};
-use fabric_api::Filter;
 use fabric_api::model::{Hit, NodeDetail, Search};
 use fabric_api::nodes::node_by_guid;
+use fabric_api::route_desk::{ANSWER_TIMEOUT, RouteDesk, Unanswered};
 use fabric_api::search::search;
+use fabric_api::{Fabrics, Filter};
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};
@@ -119,7 +120,12 @@ pub struct FabricSource {
 
 #[derive(Debug)]
 enum Kind {
-    Exporter { remote: Remote, is_live: bool },
+    Exporter {
+        remote: Remote,
+        /// The same, for questions that the exporter's monitor answers between sweeps.
+        slow: Remote,
+        is_live: bool,
+    },
     Sweeps(Sweeps),
     Dumps(SharedState),
 }
@@ -149,7 +155,10 @@ impl SourceArgs {
         let (kind, history) = if let Some(url) = &self.url {
             let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
             let history = is_live.then(|| HistoryClient::new(url, &self.access)).transpose();
-            (Kind::Exporter { remote, is_live }, history.map_err(bad_url)?.map(History::Exporter))
+            let within = ANSWER_TIMEOUT + TIMEOUT;
+            let slow = Remote::new(url, &self.access, TIMEOUT, within).map_err(bad_url)?;
+            let kind = Kind::Exporter { remote, slow, is_live };
+            (kind, history.map_err(bad_url)?.map(History::Exporter))
         } else {
             let folder = is_live.then(|| TemporaryFolder::new("fabric-exporter-")).transpose()?;
             let history = folder.as_ref().map(|folder| HistorySettings {
@@ -245,13 +254,50 @@ impl FabricSource {
         local: impl FnOnce(&SharedState) -> T,
     ) -> Result<T, Fatal> {
         match &self.kind {
-            Kind::Exporter { remote, is_live } => {
+            Kind::Exporter { remote, is_live, .. } => {
                 let waiting = || Progress::start(format!("waiting for {}", remote.name()), None);
                 let _progress = (!is_live).then(waiting);
                 request(remote, path, &pairs(filter))
             }
             Kind::Sweeps(sweeps) => Ok(local(&sweeps.states.borrow())),
             Kind::Dumps(state) => Ok(local(state)),
+        }
+    }
+
+    /// What the monitor of a fabric answers about routes: that of an exporter, or that of sweeps of this process. An error
+    /// with dumps, which have no forwarding tables that could be asked for.
+    pub fn ask<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        pairs: &[(&str, &str)],
+        local: impl AsyncFnOnce(&RouteDesk, &Fabrics, Option<&str>) -> Result<T, Unanswered>,
+    ) -> Result<T, Fatal> {
+        let fabric = self.fabric.as_deref();
+        match &self.kind {
+            Kind::Exporter { slow, .. } => {
+                let of_fabric = fabric.map(|fabric| ("fabric", fabric));
+                let pairs = pairs.iter().copied().chain(of_fabric);
+                let pairs: Vec<_> = pairs.map(|(key, value)| (key, value.to_owned())).collect();
+                let _progress = Progress::start(format!("waiting for {}", slow.name()), None);
+                let read = slow.read(path, &pairs, MAX_BODY);
+                asked(slow, path, read.map_err(|error| unreached(slow, &error))?)
+            }
+            Kind::Sweeps(sweeps) => {
+                let runtime = runtime()?;
+                let fabrics = sweeps.states.borrow().fabrics.clone();
+                let _progress = Progress::start("reading forwarding tables", None);
+                let answer = runtime.block_on(local(&sweeps.routes, &fabrics[..], fabric));
+                answer.map_err(|why| match why {
+                    Unanswered::NotFound(_) | Unanswered::TooMany(_) | Unanswered::Disabled(_) => {
+                        Fatal::usage(printable(&why.to_string()))
+                    }
+                    why => Fatal::failed(why),
+                })
+            }
+            Kind::Dumps(_) => Err(Fatal::usage(
+                "--from: routes are read from the forwarding tables of switches, which dumps do not have: use --url of a \
+                 running exporter, or sweep",
+            )),
         }
     }
 
@@ -368,10 +414,7 @@ fn request<T: DeserializeOwned>(
     pairs: &[(&str, String)],
 ) -> Result<T, Fatal> {
     let read = remote.read(path, pairs, MAX_BODY);
-    let (status, body) = read.map_err(|error| {
-        let (name, reason) = (remote.name(), Remote::reason(&error));
-        Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
-    })?;
+    let (status, body) = read.map_err(|error| unreached(remote, &error))?;
     let advice = "--url must be the address of an exporter, such as http://127.0.0.1:10315";
     let what = path.rsplit('/').find(|part| !part.starts_with("0x")).unwrap_or(path);
     let problem = match status {
@@ -387,10 +430,43 @@ fn request<T: DeserializeOwned>(
     Err(Fatal::failed(format!("{}{path}: {problem}", remote.name())))
 }
 
+fn unreached(remote: &Remote, error: &ureq::Error) -> Fatal {
+    let (name, reason) = (remote.name(), Remote::reason(error));
+    Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
+}
+
+/// The answer of an exporter to a question about routes. Its own text says why there is none.
+fn asked<T: DeserializeOwned>(
+    remote: &Remote,
+    path: &str,
+    (status, body): (u16, Vec<u8>),
+) -> Result<T, Fatal> {
+    let text = || printable(&one_line(&String::from_utf8_lossy(&body)));
+    match status {
+        200 => serde_json::from_slice(&body).map_err(|error| {
+            Fatal::failed(format!("{}{path}: unexpected response: {error}", remote.name()))
+        }),
+        401 => Err(Fatal::failed(format!(
+            "{}{path}: login required: use https://USER@HOST and --source.password-file",
+            remote.name()
+        ))),
+        400 | 404 => Err(Fatal::usage(format!("{}: {}", remote.name(), text()))),
+        _ => Err(Fatal::failed(format!("{}: {}", remote.name(), text()))),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Fatal> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(Fatal::failed_to("cannot start the runtime"))
+}
+
 /// Sweeps of this process, on threads of their own. Nothing is recorded: that is up to a running exporter.
 #[derive(Debug)]
 struct Sweeps {
     states: watch::Receiver<SharedState>,
+    routes: RouteDesk,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -411,7 +487,7 @@ impl Sweeps {
         let ready = (0..settings.fabrics.len()).map(open).collect::<Result<Vec<_>, Fatal>>()?;
         // Only the monitors hold the board after this: it closes with the last of them.
         let recording = daemon.recording()?;
-        let Daemon { states: sender, stop, .. } = daemon;
+        let Daemon { states: sender, stop, questions, .. } = daemon;
         let states = sender.subscribe();
         let run = |(monitor, transport): (Monitor, Umad)| {
             let stop = Arc::clone(&stop);
@@ -425,15 +501,12 @@ impl Sweeps {
         };
         let mut threads: Vec<_> = ready.into_iter().map(run).collect();
         threads.extend(recording.map(|worker| std::thread::spawn(worker.run)));
-        Ok(Sweeps { states, stop, threads })
+        Ok(Sweeps { states, routes: RouteDesk::new(questions), stop, threads })
     }
 
     /// Waits until each fabric was swept, and the time is over.
     fn wait(&mut self, duration: Duration) -> Result<(), Fatal> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .map_err(Fatal::failed_to("cannot start the runtime"))?;
+        let runtime = runtime()?;
         let states = &mut self.states;
         runtime.block_on(async {
             // An instant has a maximum.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ib_fabric::collect::registers::RegisterIntervals;
+use ib_fabric::forwarding::budget::SmpBudget;
 use ib_fabric::hosts::HostRegex;
 use ib_fabric::rails::RailChoice;
 use ib_health::LimitTable;
@@ -70,6 +71,8 @@ pub struct FabricSettings {
     pub clear_saturated: bool,
     /// Limits of the requests in flight.
     pub pace: SendConfig,
+    /// The most requests per minute that read forwarding tables; 0 if none are read.
+    pub forwarding_smps_per_minute: u32,
     /// The file that each MAD is written to, and its largest size in bytes.
     pub capture: Option<(PathBuf, u64)>,
     /// Limits of its links.
@@ -223,6 +226,9 @@ impl FabricOptions {
             }),
             clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,
+            forwarding_smps_per_minute: self
+                .forwarding_smps_per_minute
+                .unwrap_or(SmpBudget::DEFAULT_PER_MINUTE),
             capture: self.capture.map(|path| (path, capture_limit.saturating_mul(MIB))),
         }
     }

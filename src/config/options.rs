@@ -462,6 +462,11 @@ section! {
         /// All MADs of this fabric count, also retries. For a fabric whose management should not see bursts. Sweeps and
         /// discoveries take longer: doctor shows how long a sweep takes with it.
         max_mads_per_second: u32 = "fabric.max-mads-per-second" N hide_short_help,
+        /// Limit of MADs per minute that read forwarding tables [default: 4000; 0: never read]
+        ///
+        /// They are read to answer questions about routes, and which hosts' packets cross a bad link. All clients of the
+        /// exporter share the limit. Retries are not counted.
+        forwarding_smps_per_minute: u32 = "fabric.forwarding-smps-per-minute" N hide_short_help,
         /// Record all MADs in this file
         ///
         /// A capture for Wireshark. It is overwritten at each start. M_Keys, SM_Keys and VSKeys are replaced by zeros.

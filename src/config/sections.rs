@@ -25,9 +25,9 @@ use super::options::{
 };
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 15] = [
-    "-", "api", "events", "host", "hosts", "link", "links", "modules", "node", "port", "runbooks",
-    "search", "switches", "topology", "traffic",
+pub const RESERVED_PATHS: [&str; 17] = [
+    "-", "api", "crossed", "events", "host", "hosts", "link", "links", "modules", "node", "port",
+    "runbooks", "route", "search", "switches", "topology", "traffic",
 ];
 
 impl WebOptions {

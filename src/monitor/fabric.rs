@@ -20,9 +20,11 @@ use tokio::sync::watch;
 use super::discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
 use super::replica::{self, Replica};
 use super::report::{self, LogLimiter};
+use super::route_desk::{Desk, RouteAnswers, Wire};
 use super::site_files::{KeyFile, SiteFiles};
 use crate::config::FabricSettings;
 use crate::remote::Remote;
+use fabric_api::route_desk::Question;
 use fabric_observation::{Collector, MonitorStats, Observation, SharedState};
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::clear::CounterClearing;
@@ -37,6 +39,7 @@ use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::m_key::MKeys;
+use ib_mad::moment::Anchor;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
 use ib_mad::{Guid, Lid, Moment, PortKey};
@@ -95,6 +98,8 @@ pub struct Monitor {
     /// Where it takes the events of this host's ports.
     pub event_sender: SyncSender<PortEvent>,
     events: Receiver<PortEvent>,
+    /// What it answers about routes.
+    routes: RouteAnswers,
     /// Events changed links, and the change is not published yet.
     has_changes: bool,
     /// Before this moment no change is published for events.
@@ -115,6 +120,28 @@ pub struct Monitor {
     local_lid: Option<Lid>,
     /// LIDs have changed since then.
     lids_changed: bool,
+}
+
+/// The device, for what is read of forwarding tables.
+struct MonitorWire<'a, T> {
+    client: &'a mut MadClient,
+    transport: &'a mut T,
+    capture: Option<&'a mut Capture>,
+    stop: &'a AtomicBool,
+}
+
+impl<T: MadTransport> Wire for MonitorWire<'_, T> {
+    fn now(&self) -> Moment {
+        self.transport.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.transport.anchor()
+    }
+
+    fn run(&mut self, plan: &mut impl QueryPlan) -> Result<(), RunError> {
+        run(plan, self.client, self.transport, self.capture.as_deref_mut(), self.stop)
+    }
 }
 
 /// Runs a plan. The capture, if there is one, is a complete file after each run.
@@ -149,6 +176,7 @@ impl Monitor {
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         let client = MadClient::new(settings.pace);
         let register_client = client.beside(registers::send_config(settings.pace));
+        let routes = RouteAnswers::new(settings.forwarding_smps_per_minute);
         let mut monitor = Monitor {
             client,
             register_client,
@@ -175,6 +203,7 @@ impl Monitor {
             sweep_durations: Histogram::new([]),
             event_sender,
             events,
+            routes,
             has_changes: false,
             publish_after: Moment::default(),
             settings,
@@ -195,6 +224,11 @@ impl Monitor {
     /// Its heartbeat: several ticks per second, also while it waits or has no device.
     pub fn heartbeat(&self) -> Heartbeat {
         self.client.heartbeat.clone()
+    }
+
+    /// Where it takes questions about routes.
+    pub fn question_sender(&self) -> SyncSender<Question> {
+        self.routes.sender.clone()
     }
 
     /// Sets the totals and the errors of an earlier run, from which ports and links continue.
@@ -253,6 +287,7 @@ impl Monitor {
                 drop(current.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
+                self.routes.refuse_all(&self.settings.name);
                 match open() {
                     Ok(transport) => {
                         tracing::info!("device reopened");
@@ -355,12 +390,47 @@ impl Monitor {
             while due <= now {
                 due = due + interval;
             }
+            self.routes.on_sweep(&self.latest());
+            let until = RouteAnswers::least_time(now, due, self.overrun());
+            self.answer(transport, until, |routes, desk, wire| routes.answer_next(desk, wire))?;
             self.read_registers(transport, due)?;
             self.wait(transport, due)?;
         }
     }
 
-    /// Waits until the next sweep is due, and publishes what port events change meanwhile.
+    /// How long requests may take that are sent at the end of the time for a question: all tries of one that nobody
+    /// answers, but no large part of a short interval.
+    fn overrun(&self) -> Duration {
+        let tries = u32::from(self.settings.pace.retries) + 1;
+        (self.settings.pace.timeout * tries).min(self.settings.interval / 4)
+    }
+
+    /// Lets the answers about routes do something, until a moment. Returns whether there was something to do.
+    fn answer<T: MadTransport>(
+        &mut self,
+        transport: &mut T,
+        until: Moment,
+        work: impl FnOnce(
+            &mut RouteAnswers,
+            &Desk<'_>,
+            &mut MonitorWire<'_, T>,
+        ) -> Result<bool, RunError>,
+    ) -> Result<bool, RunError> {
+        let (Some(fabric), observation) = (self.fabric.clone(), self.latest()) else {
+            return Ok(false);
+        };
+        let desk = Desk { fabric: &fabric, observation: &observation, keys: &self.keys, until };
+        let mut wire = MonitorWire {
+            client: &mut self.client,
+            transport,
+            capture: self.capture.as_mut(),
+            stop: &self.stop,
+        };
+        work(&mut self.routes, &desk, &mut wire)
+    }
+
+    /// Waits until the next sweep is due, and publishes what port events change meanwhile. Questions about routes are
+    /// answered, and the hosts that cross bad links are read.
     fn wait(&mut self, transport: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
         loop {
             let now = transport.now();
@@ -370,6 +440,14 @@ impl Monitor {
             self.handle_events();
             if self.has_changes && now >= self.publish_after {
                 self.publish_changes(now);
+            }
+            let until = RouteAnswers::time_until(now, due, self.overrun());
+            if let Some(until) = until
+                && self.answer(transport, until, |routes, desk, wire| {
+                    Ok(routes.answer_next(desk, wire)? || routes.read_next(desk, wire)?)
+                })?
+            {
+                continue;
             }
             plan::drain_until(due.min(now + EVENT_CHECK), &mut self.client, transport, &self.stop)?;
         }
@@ -487,6 +565,7 @@ impl Monitor {
         }
         let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.scheduler.on_discovery_end(now, took, &state_changes, has_gaps);
+        self.routes.on_discovery(&fabric, now);
         (self.fabric, self.local_lid, self.lids_changed) =
             (Some(Arc::new(fabric)), local_lid, false);
         Ok(())
@@ -712,6 +791,7 @@ impl Monitor {
             assessment,
             stats: self.stats.clone(),
             mads: self.client.stats().clone().with(self.register_client.stats()),
+            crossing: Arc::clone(&self.routes.crossing),
         });
         self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }

@@ -6,6 +6,9 @@ pub mod host;
 mod maintenance;
 pub mod replica;
 mod report;
+mod route_desk;
+#[cfg(test)]
+mod route_tests;
 mod site_file;
 mod site_files;
 

@@ -4,6 +4,7 @@ mod api;
 mod history;
 #[cfg(test)]
 mod openapi_tests;
+mod routes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::published::{Latest, Published};
 use exporter_web::error_response::{bad_request, error_response, require_host, unbuilt};
 use exporter_web::{Held, RequestClass, blocking};
 use exposition::DocumentBody;
-use fabric_api::{OPENAPI, address};
+use fabric_api::route_desk::RouteDesk;
+use fabric_api::{CROSSED, LINK_HOSTS, OPENAPI, ROUTE, address};
 use fabric_history::history_query::DUMP;
 use fabric_pages::{HistoryQueries, PageState, Problem, QueryResult};
 
@@ -36,6 +38,8 @@ pub struct WebApp {
     pub profile: Profile,
     /// The address of Grafana, without a slash at the end.
     pub grafana: Option<Arc<str>>,
+    /// Where questions about routes are asked.
+    pub routes: RouteDesk,
 }
 
 impl WebApp {
@@ -49,7 +53,8 @@ impl WebApp {
         let history = HistoryQueries::new(history.map(Arc::from));
         let profile = Profile::default();
         let telemetry_path = path.into();
-        WebApp { latest, own: own.into(), telemetry_path, history, profile, grafana: None }
+        let (own, routes) = (own.into(), RouteDesk::default());
+        WebApp { latest, own, telemetry_path, history, profile, grafana: None, routes }
     }
 
     fn published(&self) -> Arc<Published> {
@@ -59,6 +64,7 @@ impl WebApp {
     /// Its routes.
     pub fn router(self) -> Router {
         let api = api::router(self.latest.clone(), self.history.clone());
+        let routes = routes::router(self.latest.clone(), self.routes.clone());
         Router::new()
             .route(&Arc::clone(&self.telemetry_path), get(metrics))
             .route("/-/healthy", get(|| async { "healthy\n" }))
@@ -66,6 +72,7 @@ impl WebApp {
             .merge(fabric_pages::router())
             .with_state(self.clone())
             .merge(api)
+            .merge(routes)
             .fallback(not_found)
             // It applies to all routes above.
             .method_not_allowed_fallback(method_not_allowed)
@@ -81,6 +88,7 @@ impl FromRef<WebApp> for PageState {
             history: app.history.clone(),
             telemetry_path: Arc::clone(&app.telemetry_path),
             grafana: app.grafana.clone(),
+            routes: app.routes.clone(),
         }
     }
 }
@@ -93,10 +101,24 @@ pub fn request_class(telemetry_path: &str, path: &str) -> RequestClass {
     match path {
         DUMP => RequestClass::Download,
         address::STYLE | address::ICON => RequestClass::Ready,
+        // They wait for the monitor, and must not keep others from being built meanwhile; few can wait at a time.
+        ROUTE | CROSSED | address::ROUTE | address::CROSSED => RequestClass::Ready,
+        _ if is_hosts_of_link(path) => RequestClass::Ready,
         _ if path.starts_with("/api/") => RequestClass::Api,
         _ if path == telemetry_path || PROBES.contains(&path) => RequestClass::Ready,
         _ => RequestClass::Page,
     }
+}
+
+/// Whether a path is that of the hosts whose packets cross a link.
+fn is_hosts_of_link(path: &str) -> bool {
+    let id = LINK_HOSTS
+        .split_once("{id}")
+        .and_then(|(before, after)| path.strip_prefix(before)?.strip_suffix(after));
+    let of_page = address::LINK_HOSTS
+        .split_once("{link}")
+        .and_then(|(before, after)| path.strip_prefix(before)?.strip_suffix(after));
+    id.or(of_page).is_some_and(|id| !id.contains('/'))
 }
 
 /// A path without a route: a page for browsers, a line for programs.
@@ -178,6 +200,15 @@ mod tests {
             ("/metrics/", RequestClass::Page),
             ("//links", RequestClass::Page),
             ("/api/v1/links", RequestClass::Api),
+            // What the monitor answers does not occupy a permit while it is waited for.
+            (ROUTE, RequestClass::Ready),
+            (CROSSED, RequestClass::Ready),
+            (address::ROUTE, RequestClass::Ready),
+            (address::CROSSED, RequestClass::Ready),
+            ("/api/v1/links/0x1:1-0x2:1/hosts", RequestClass::Ready),
+            ("/link/0x1:1-0x2:1/hosts", RequestClass::Ready),
+            ("/api/v1/links/a/b/hosts", RequestClass::Api),
+            ("/api/v1/links/0x1:1-0x2:1", RequestClass::Api),
             (DUMP, RequestClass::Download),
         ] {
             assert_eq!(request_class("/metrics", path), class, "{path}");
@@ -189,12 +220,12 @@ mod tests {
     #[test]
     fn page_paths_are_reserved_in_the_config() {
         use address::{
-            EVENTS, HOST, HOSTS, ICON, LINK, LINKS, MODULES, NODE, PORT, RUNBOOK, RUNBOOKS, SEARCH,
-            STYLE, SWITCHES, TOPOLOGY, TRAFFIC,
+            CROSSED, EVENTS, HOST, HOSTS, ICON, LINK, LINKS, MODULES, NODE, PORT, ROUTE, RUNBOOK,
+            RUNBOOKS, SEARCH, STYLE, SWITCHES, TOPOLOGY, TRAFFIC,
         };
         let pages = [
             LINKS, SWITCHES, HOSTS, MODULES, TRAFFIC, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST,
-            SEARCH, RUNBOOKS, RUNBOOK, STYLE, ICON,
+            SEARCH, RUNBOOKS, RUNBOOK, ROUTE, CROSSED, STYLE, ICON,
         ];
         for path in pages {
             let first = path.split('/').nth(1).unwrap();

@@ -22,11 +22,14 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use super::api::ROUTES;
+use super::routes::ASKED;
 use fabric_api::model::{
-    LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies, Totals, Traffics,
+    CrossedLinks, HostsOfLink, LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Routes,
+    Search, Topologies, Totals, Traffics,
 };
+use fabric_api::route_desk::RouteDesk;
 use fabric_api::totals::TOTALS;
-use fabric_api::{LINKS, OPENAPI, TRAFFIC};
+use fabric_api::{CROSSED, LINK_HOSTS, LINKS, OPENAPI, ROUTE, TRAFFIC};
 
 const FABRIC: &str = "fabric";
 
@@ -74,6 +77,13 @@ fn parameter(key: &str, path: &str) -> Value {
             text,
             true,
         ),
+        "from" if path == ROUTE => (
+            "Where packets are sent: a name, GUID, LID, port or host; of a host, each of its adapters.",
+            text,
+            true,
+        ),
+        "to" if path == ROUTE => ("Where they are received, in the same form.", text, true),
+        "host" => ("A host, or the name, GUID, LID or a port of one of its adapters.", text, true),
         "from" => ("Start of the time window.", time, true),
         "to" => ("End of the time window.", time, true),
         "at" => ("The time.", time, true),
@@ -170,6 +180,22 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
         let keys: Vec<&str> = in_path.into_iter().chain(accepts.iter().copied()).collect();
         paths.extend([route(path, about, &keys, &content)]);
     }
+    for (path, accepts) in ASKED {
+        let (about, content) = match path {
+            ROUTE => (
+                "Routes between two nodes, by the forwarding tables of the switches",
+                of::<Routes>(make),
+            ),
+            LINK_HOSTS => ("Hosts whose packets cross a link", of::<HostsOfLink>(make)),
+            CROSSED => {
+                ("Links that packets of a host cross, the worst first", of::<CrossedLinks>(make))
+            }
+            other => panic!("{other} has no description"),
+        };
+        let in_path = path.split_once('{').map(|_| "id");
+        let keys: Vec<&str> = in_path.into_iter().chain(accepts.iter().copied()).collect();
+        paths.extend([route(path, about, &keys, &content)]);
+    }
     let openapi = json!({"application/json": {"schema": {"type": "object"}}});
     paths.extend([route(OPENAPI, "This OpenAPI document", &[], &openapi)]);
     let dump = json!({"application/vnd.sqlite3": {}});
@@ -240,7 +266,9 @@ fn openapi_json_is_generated_from_models() {
 fn all_routes_and_no_others_are_described() {
     let (_sender, latest) =
         tokio::sync::watch::channel(std::sync::Arc::new(Published::first(SharedState::default())));
-    let shown = format!("{:?}", super::api::router(latest, HistoryQueries::new(None)));
+    let api = super::api::router(latest.clone(), HistoryQueries::new(None));
+    let asked = super::routes::router(latest, RouteDesk::default());
+    let shown = format!("{:?}", api.merge(asked));
     let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");
     let routes: BTreeSet<String> = quoted

@@ -175,3 +175,37 @@ fn routes_in_three_levels_agree_with_ibtracert() {
         agrees_before_and_after(&topology::fat_tree_3(4, 8, 2, 2), lmc, r#""agg-0-0"[3]"#);
     }
 }
+
+/// The egress ports of each route in the JSON of `route`, by destination LID.
+fn egress_of_command(ibsim: &Ibsim, (from, to): (u16, u16)) -> BTreeMap<u64, Vec<u64>> {
+    let args = ["route", &from.to_string(), &to.to_string(), "--json"];
+    let output = rig::run_to_exit(ibsim, &args);
+    assert!(output.status.success(), "{}\n{}", output.stdout, output.stderr);
+    let found: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let routes = found["routes"].as_array().unwrap().iter();
+    let egress = |route: &serde_json::Value| {
+        let hops = route["hops"].as_array().unwrap().iter();
+        hops.filter_map(|hop| hop["port"].as_u64()).collect()
+    };
+    routes.map(|route| (route["lid"].as_u64().unwrap(), egress(route))).collect()
+}
+
+#[test]
+fn command_sweeps_by_itself_and_agrees_with_ibtracert() {
+    for lmc in [0_u8, 1] {
+        let net = topology::fat_tree_2(6, 8, 2, 2);
+        let ibsim = Ibsim::start(&net);
+        let _opensm = OpenSm::start_with_lmc(&ibsim, lmc);
+        let (from, to) = *routes(&ibsim).keys().next_back().unwrap();
+        let found = egress_of_command(&ibsim, (from, to));
+        assert_eq!(found.len(), 1 << lmc, "each LID has a route: {found:?}");
+        for (lid, egress) in found {
+            let traced = traced(&ibsim, (from, u16::try_from(lid).unwrap()));
+            let expected: Vec<u64> = traced.iter().map(|(egress, ..)| u64::from(*egress)).collect();
+            assert_eq!(egress, expected, "{from} to {lid}");
+        }
+        let unknown = rig::run_to_exit(&ibsim, &["route", "1", "no-such-host"]);
+        assert_eq!(unknown.status.code(), Some(2), "{}", unknown.stderr);
+        assert!(unknown.stderr.contains("\"no-such-host\""), "{}", unknown.stderr);
+    }
+}

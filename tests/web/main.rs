@@ -11,5 +11,6 @@ mod host_page;
 mod log;
 mod openapi;
 mod pages;
+mod routes;
 mod runbooks;
 mod web_config;

@@ -27,7 +27,10 @@ fn responses_match_the_openapi_description() {
     // The simulated clock is ahead.
     let hour = Duration::from_secs(3600);
     let (from, to) = (stamp(SystemTime::now() - hour), stamp(SystemTime::now() + hour));
-    let value = |key: &str| match key {
+    let value = |path: &str, key: &str| match key {
+        "host" => "host-1".to_owned(),
+        "from" if path == "/api/v1/route" => "host-1".to_owned(),
+        "to" if path == "/api/v1/route" => "host-6".to_owned(),
         "called" => "leaf-0-1[10]".to_owned(),
         "from" => from.clone(),
         "to" | "at" => to.clone(),
@@ -46,7 +49,7 @@ fn responses_match_the_openapi_description() {
         };
         let pairs = keys.filter(is_asked).map(|key| {
             let key = key["name"].as_str().unwrap();
-            format!("{key}={}", value(key))
+            format!("{key}={}", value(path, key))
         });
         let address = path.replace("{id}", id).replace("{guid}", guid);
         let address = format!("{address}?{}", pairs.collect::<Vec<_>>().join("&"));

@@ -16,6 +16,12 @@ pub const HOSTS: &str = "/hosts";
 pub const TRAFFIC: &str = "/traffic";
 /// A link, by its id: `/link/0x…:5-0x…:1?fabric=NAME`.
 pub const LINK: &str = "/link/{link}";
+/// The hosts whose packets cross a link: it asks the monitor of the fabric.
+pub const LINK_HOSTS: &str = "/link/{link}/hosts";
+/// The route between two nodes: `?from=NODE&to=NODE&fabric=NAME`.
+pub const ROUTE: &str = "/route";
+/// The links that packets of a host cross: `?host=HOST&fabric=NAME`.
+pub const CROSSED: &str = "/crossed";
 /// A node, by its GUID: `/node/0x…?fabric=NAME`.
 pub const NODE: &str = "/node/{guid}";
 /// A port, by its node's GUID and its number: redirects to its link, or to its node.
@@ -55,6 +61,11 @@ pub fn with(path: &str, pairs: &[(&str, &str)]) -> String {
 /// The page of a link, by its id.
 pub fn link(fabric: &str, id: impl Display) -> String {
     with(&format!("/link/{id}"), &[("fabric", fabric)])
+}
+
+/// The page that asks which hosts' packets cross a link.
+pub fn link_hosts(fabric: &str, id: impl Display) -> String {
+    with(&format!("/link/{id}/hosts"), &[("fabric", fabric)])
 }
 
 /// The page of a node, by its GUID.

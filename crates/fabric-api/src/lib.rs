@@ -12,9 +12,12 @@ pub mod model;
 pub mod modules;
 pub mod nodes;
 pub mod overview;
+pub mod places;
 mod planes;
 pub mod ports;
 mod rails;
+pub mod route_desk;
+pub mod routes;
 pub mod search;
 pub mod spares;
 pub mod topology;
@@ -34,5 +37,11 @@ pub use view::{FabricView, rfc3339};
 pub const LINKS: &str = "/api/v1/links";
 /// The path of the list of the busiest links.
 pub const TRAFFIC: &str = "/api/v1/traffic";
+/// The path of the routes between two nodes.
+pub const ROUTE: &str = "/api/v1/route";
+/// The path of the links that packets of a host cross.
+pub const CROSSED: &str = "/api/v1/crossed";
+/// The path of the hosts whose packets cross a link.
+pub const LINK_HOSTS: &str = "/api/v1/links/{id}/hosts";
 /// The path of the description of the API.
 pub const OPENAPI: &str = "/api/v1/openapi.json";

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use fabric_observation::Observation;
 use ib_fabric::hardware::PortHardware;
-use ib_fabric::{PortIndex, Snapshot};
+use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::{Assessment, PortAssessment};
 use ib_mad::moment::Anchor;
 use ib_mad::{FrontPanel, Moment};
@@ -46,20 +46,25 @@ impl<'a> FabricView<'a> {
 
     /// The name of a port, as models have it.
     pub(crate) fn port_name(self, port: PortIndex) -> PortName {
-        let node = self.snapshot.fabric.node_of(port);
-        PortName {
-            guid: node.identity.guid.to_string(),
-            node: node.name.clone(),
-            host: node.host.clone(),
-            node_type: node.identity.kind.label().into(),
-            port: self.snapshot.fabric.port(port).number,
-            front_panel: self.snapshot.fabric.front_panel(port).and_then(FrontPanel::label),
-        }
+        port_name(&self.snapshot.fabric, port)
     }
 
     /// A moment of the latest sweep as RFC 3339.
     pub fn time(&self, moment: Moment) -> Option<String> {
         rfc3339(&self.snapshot.anchor, moment)
+    }
+}
+
+/// The name of a port, as models have it.
+pub(crate) fn port_name(fabric: &Fabric, port: PortIndex) -> PortName {
+    let node = fabric.node_of(port);
+    PortName {
+        guid: node.identity.guid.to_string(),
+        node: node.name.clone(),
+        host: node.host.clone(),
+        node_type: node.identity.kind.label().into(),
+        port: fabric.port(port).number,
+        front_panel: fabric.front_panel(port).and_then(FrontPanel::label),
     }
 }
 

@@ -13,6 +13,7 @@ mod overview;
 mod page;
 mod query_params;
 mod rails;
+mod routes;
 mod runbooks;
 mod search;
 mod state;
@@ -47,6 +48,9 @@ where
         .route(address::SEARCH, get(search::search))
         .route(address::HOST, get(host::host))
         .route(address::LINK, get(link::get))
+        .route(address::LINK_HOSTS, get(routes::hosts_of_link))
+        .route(address::ROUTE, get(routes::route))
+        .route(address::CROSSED, get(routes::crossed))
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))

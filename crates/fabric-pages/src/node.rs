@@ -60,6 +60,7 @@ pub async fn get(
         (facts(&detail, &clock))
         (ports(&detail, &past))
         (rails::section(&detail))
+        (routes(&detail))
         h2 { "Events" }
         @match &events {
             Err(why) => (why),
@@ -74,6 +75,20 @@ pub async fn get(
         }
     };
     Ok(Page::new(&detail.node.node, "", main).live(Live::Yes).respond())
+}
+
+/// Where to ask for the links that packets of a host cross, and for its routes.
+fn routes(detail: &NodeDetail) -> Markup {
+    let (node, fabric) = (&detail.node, &*detail.fabric);
+    html! { @if node.node_type == "ca" { p {
+        a href=(address::with(address::CROSSED, &[("host", &node.guid), ("fabric", fabric)])) {
+            "Ask which links its packets cross"
+        }
+        " · "
+        a href=(address::with(address::ROUTE, &[("from", &node.node), ("fabric", fabric)])) {
+            "Route to another node"
+        }
+    } } }
 }
 
 /// The bytes that ports sent and received in the last hour, or since records begin, in [`SPARKS`] equal periods.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fabric_api::LiveState;
+use fabric_api::route_desk::RouteDesk;
 
 use super::history_queries::HistoryQueries;
 
@@ -17,4 +18,6 @@ pub struct PageState {
     pub telemetry_path: Arc<str>,
     /// The address of Grafana, without a slash at the end.
     pub grafana: Option<Arc<str>>,
+    /// Where questions about routes are asked.
+    pub routes: RouteDesk,
 }

@@ -136,6 +136,8 @@ pub(super) struct LinkItem<'a> {
     pub assessment: &'a LinkAssessment,
     /// Of all ports of the fabric.
     pub ports: &'a PortMap<PortAssessment>,
+    /// The number of hosts whose packets cross it, if that was read.
+    pub hosts_crossing: Option<usize>,
 }
 
 impl<'a> LinkItem<'a> {
@@ -386,6 +388,11 @@ families! {
     "infiniband_link_flaps" Counter LINK_LABELS
         "Flaps: times that the link went down unexpectedly and came up again. Reboots and maintenance are not counted; a link down that both ends count is counted once."
         => |link, samples| samples.value(link.assessment.outages.flaps.into());
+    "infiniband_link_hosts_crossing" Gauge LINK_LABELS
+        "Hosts that send or receive packets over the link, by the forwarding tables of the switches; of the cable of a host, that host. Only for links that are bad and of which the tables were read (--fabric.forwarding-smps-per-minute): the worst 20 of a fabric. If tables were not read completely, or with adaptive routing, there may be more."
+        => |link, samples| {
+            samples.value_if_known(link.hosts_crossing.map(|hosts| hosts as u64));
+        };
 }
 
 families! {

@@ -144,15 +144,21 @@ fn add<'a>(
     for assessment in &assessment.links {
         let link = assessment.link;
         id.clear();
+        let mut hosts_crossing = None;
         if let Some(link) = fabric.link_id(link.low) {
             // Writing to a string does not fail.
             let _ = write!(id, "{link}");
+            hosts_crossing = observation.crossing.get(&link).map(|found| found.hosts().len());
         }
         let push_link = |labels: &mut Labels<'_>| {
             labels.push("fabric", name).push_if_any("link", &id);
         };
         let slice = &mut slices[slice_of(fabric.port_key(link.low).guid)];
-        slice.links.push(renderer, LinkItem { snapshot, assessment, ports }, push_link);
+        slice.links.push(
+            renderer,
+            LinkItem { snapshot, assessment, ports, hosts_crossing },
+            push_link,
+        );
         // A loopback plug has one direction.
         let receivers = assessment
             .plane_links()

@@ -66,6 +66,7 @@ pub async fn get(
     let main = html! {
         (gist(&link, &clock, app.grafana.as_deref()))
         (reasons(&link))
+        (crossing(fabrics, &link, &clock))
         (ports::planes(&link))
         (past)
         (ports::ends(&link, &clock))
@@ -120,6 +121,29 @@ fn reasons(detail: &LinkDetail) -> Markup {
     }
 }
 
+/// The hosts that cross a bad link, if they are published, and where to ask for those of any link.
+fn crossing(fabrics: &Fabrics, detail: &LinkDetail, clock: &LocalClock) -> Markup {
+    let link = &detail.link;
+    let observation = selected(fabrics, Some(&link.fabric)).next();
+    let id = link.link.parse::<LinkId>().ok();
+    let found = id.and_then(|id| observation?.crossing.get(&id));
+    html! {
+        @if let Some(found) = found { p #crossing {
+            @let hosts = found.hosts();
+            "Packets of " strong { (components::plural(hosts.len(), "host")) } " cross this link"
+            @if found.is_incomplete() { " at least" }
+            @if !hosts.is_empty() {
+                ": " (hosts.iter().take(MAX_HOSTS).copied().collect::<Vec<_>>().join(", "))
+                @if hosts.len() > MAX_HOSTS { " and " (hosts.len() - MAX_HOSTS) " more" }
+            }
+            "."
+            @if found.may_differ { " With adaptive routing packets of others may cross it, too." }
+            " " span .quiet { "Forwarding tables read at " (components::timestamp(clock, found.read_at)) "." }
+        } }
+        p { a href=(address::link_hosts(&link.fabric, &link.link)) { "Ask which hosts' packets cross this link" } }
+    }
+}
+
 /// The state of both ends now, in each of the selected fabrics.
 fn missing_link(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Markup {
     html! {
@@ -162,6 +186,8 @@ fn end_now(view: FabricView<'_>, end: PortKey) -> Markup {
 }
 
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
+/// The most hosts named.
+const MAX_HOSTS: usize = 20;
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 

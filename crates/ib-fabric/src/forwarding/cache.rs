@@ -86,8 +86,15 @@ impl ForwardingCache {
         self.tops.clear();
     }
 
-    /// Forgets what is too old, and what is not valid in the fabric that a query is about. Each query does so.
-    pub(super) fn prepare(&mut self, fabric: &Fabric, now: Moment) {
+    /// Forgets what a discovery shows to be no longer valid. Each query does so as well; this tells at once whether all
+    /// was forgotten, since the subnet manager has new routes.
+    pub fn on_discovery(&mut self, fabric: &Fabric, now: Moment) -> bool {
+        self.prepare(fabric, now)
+    }
+
+    /// Forgets what is too old, and what is not valid in the fabric that a query is about. Each query does so. Returns
+    /// whether all was forgotten because of the fabric.
+    pub(super) fn prepare(&mut self, fabric: &Fabric, now: Moment) -> bool {
         let oldest = now.before(self.max_age);
         self.began = now;
         self.blocks.retain(|_, block| block.at >= oldest);
@@ -98,7 +105,8 @@ impl ForwardingCache {
         let lids = lids_of_ports(fabric);
         let is_other =
             |(port, known): (&PortKey, &(Lid, u32))| lids.get(port).is_some_and(|now| now != known);
-        if links != self.links || self.lids.iter().any(is_other) {
+        let has_new_routes = links != self.links || self.lids.iter().any(is_other);
+        if has_new_routes {
             self.clear();
         } else {
             let come = lids.iter().filter(|(port, _)| !self.lids.contains_key(port));
@@ -111,6 +119,7 @@ impl ForwardingCache {
             }
         }
         (self.links, self.lids) = (links, lids);
+        has_new_routes
     }
 
     /// The LinearFDBTop of a switch, unless it is too old.

@@ -8,7 +8,7 @@ use ib_umad::{QueuePair, Request, RequestError};
 use super::cache::ForwardingCache;
 use super::crossing::{Crossing, Hosts, Missing};
 use super::link_users::LinkUsers;
-use super::reader::{TableItem, TableReader};
+use super::reader::{ReadSteps, TableItem, TableReader};
 use crate::topology::{Fabric, Link};
 use crate::{NodeIndex, PortIndex};
 
@@ -73,7 +73,21 @@ impl<'a> LinkUsersQuery<'a> {
         if are_switches { nodes.to_vec() } else { Vec::new() }
     }
 
-    /// Wants what the search needs next. Returns whether there is something.
+    /// The hosts, after the run.
+    pub fn finish(self) -> LinkUsers {
+        let fabric = self.reader.fabric;
+        let directions = self.search().map(|crossing| crossing.finish(fabric, &self.hosts));
+        let is_adaptive = |switch: &NodeIndex| self.reader.may_differ(*switch);
+        let may_differ = self.may_differ || self.switches().iter().any(is_adaptive);
+        LinkUsers { directions, may_differ, read: self.reader.finish() }
+    }
+}
+
+impl<'a> ReadSteps<'a> for LinkUsersQuery<'a> {
+    fn reader(&mut self) -> &mut TableReader<'a> {
+        &mut self.reader
+    }
+
     fn advance(&mut self) -> bool {
         let mut is_wanted = false;
         let fabric = self.reader.fabric;
@@ -94,28 +108,11 @@ impl<'a> LinkUsersQuery<'a> {
         }
         is_wanted
     }
-
-    /// The hosts, after the run.
-    pub fn finish(self) -> LinkUsers {
-        let fabric = self.reader.fabric;
-        let directions = self.search().map(|crossing| crossing.finish(fabric, &self.hosts));
-        let is_adaptive = |switch: &NodeIndex| self.reader.may_differ(*switch);
-        let may_differ = self.may_differ || self.switches().iter().any(is_adaptive);
-        LinkUsers { directions, may_differ, read: self.reader.finish() }
-    }
 }
 
 impl QueryPlan for LinkUsersQuery<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if qp != QueuePair::Qp0 {
-            return None;
-        }
-        loop {
-            let next = self.reader.next_request();
-            if next.is_some() || !self.reader.is_idle() || !self.advance() {
-                return next;
-            }
-        }
+        self.next_step(qp)
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {

@@ -8,7 +8,7 @@ use ib_mad::m_key::MKeys;
 use ib_mad::smp::{self, SwitchInfo};
 use ib_mad::vendor_smp::{AdaptiveRoutingInfo, SmpCapabilities};
 use ib_mad::{Guid, Lid, Mad, Moment, device};
-use ib_umad::{Address, Request, RequestError};
+use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::cache::{BlockKey, Dated, ForwardingCache};
 use super::tables_read::{SmpLimit, TablesRead, Unread, UnreadSwitch};
@@ -47,6 +47,28 @@ pub(super) enum Lookup {
     Entry(ForwardingEntry),
     /// The block was not read.
     Unread,
+}
+
+/// A query that reads tables step by step: what it needs next depends on what it has read.
+pub(super) trait ReadSteps<'a> {
+    /// What reads for it.
+    fn reader(&mut self) -> &mut TableReader<'a>;
+
+    /// Wants what is needed next, once nothing is open. Returns whether there is something.
+    fn advance(&mut self) -> bool;
+
+    /// The next request. All of them are for subnet management.
+    fn next_step(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        if qp != QueuePair::Qp0 {
+            return None;
+        }
+        loop {
+            let next = self.reader().next_request();
+            if next.is_some() || !self.reader().is_idle() || !self.advance() {
+                return next;
+            }
+        }
+    }
 }
 
 /// The reads of one query.

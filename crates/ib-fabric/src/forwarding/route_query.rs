@@ -8,7 +8,7 @@ use ib_umad::{QueuePair, Request, RequestError};
 
 use super::cache::ForwardingCache;
 use super::lids::lids_of_port;
-use super::reader::{TableItem, TableReader};
+use super::reader::{ReadSteps, TableItem, TableReader};
 use super::route::{BrokenRoute, Route, RouteBreak, trace};
 use super::tables_read::{TablesRead, Unread};
 use crate::topology::Fabric;
@@ -109,27 +109,6 @@ impl<'a> RouteQuery<'a> {
         trace(self.reader.fabric, look_up, ends.from, ends.to)
     }
 
-    /// Wants what is missing at the ends of the routes so far. Returns whether there is something.
-    fn advance(&mut self) -> bool {
-        let mut is_wanted = false;
-        for index in 0..self.wanted.len() {
-            let ends = self.wanted[index];
-            let Err(broken) = self.trace(ends) else { continue };
-            let (RouteBreak::NotRead(_), Some(switch)) = (broken.cause, broken.end()) else {
-                continue;
-            };
-            let block = LinearForwardingTable::block_of(ends.to);
-            for item in [
-                TableItem::Block(switch, block),
-                TableItem::Top(switch),
-                TableItem::Capabilities(switch),
-            ] {
-                is_wanted |= self.reader.want(item);
-            }
-        }
-        is_wanted
-    }
-
     /// The routes, after the run.
     pub fn finish(self) -> Routes {
         let mut may_differ = self.may_differ;
@@ -150,17 +129,35 @@ impl<'a> RouteQuery<'a> {
     }
 }
 
-impl QueryPlan for RouteQuery<'_> {
-    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if qp != QueuePair::Qp0 {
-            return None;
-        }
-        loop {
-            let next = self.reader.next_request();
-            if next.is_some() || !self.reader.is_idle() || !self.advance() {
-                return next;
+impl<'a> ReadSteps<'a> for RouteQuery<'a> {
+    fn reader(&mut self) -> &mut TableReader<'a> {
+        &mut self.reader
+    }
+
+    fn advance(&mut self) -> bool {
+        let mut is_wanted = false;
+        for index in 0..self.wanted.len() {
+            let ends = self.wanted[index];
+            let Err(broken) = self.trace(ends) else { continue };
+            let (RouteBreak::NotRead(_), Some(switch)) = (broken.cause, broken.end()) else {
+                continue;
+            };
+            let block = LinearForwardingTable::block_of(ends.to);
+            for item in [
+                TableItem::Block(switch, block),
+                TableItem::Top(switch),
+                TableItem::Capabilities(switch),
+            ] {
+                is_wanted |= self.reader.want(item);
             }
         }
+        is_wanted
+    }
+}
+
+impl QueryPlan for RouteQuery<'_> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        self.next_step(qp)
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
