@@ -712,6 +712,7 @@ impl Monitor {
             assessment,
             stats: self.stats.clone(),
             mads: self.client.stats().clone().with(self.register_client.stats()),
+            crossing: Arc::default(),
         });
         self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }

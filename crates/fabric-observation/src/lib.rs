@@ -14,10 +14,12 @@
 
 pub mod families;
 pub mod host;
+mod link_hosts;
 mod mastership;
 mod observation;
 mod staleness;
 
+pub use link_hosts::{DirectionHosts, LinkHosts};
 pub use mastership::{Mastership, NewMaster};
 pub use observation::{
     Collector, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics, RecorderStats,

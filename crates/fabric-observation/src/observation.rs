@@ -1,10 +1,12 @@
 //! What monitors publish: all that the exposition, the API, the pages and the recorder need.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use display_text::labeled_enum;
 use ib_fabric::routes::RouteReason;
+use ib_fabric::topology::LinkId;
 use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
 use ib_mad::Moment;
@@ -12,6 +14,7 @@ use ib_mad::moment::Anchor;
 use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
+use super::link_hosts::LinkHosts;
 use super::mastership::Mastership;
 use super::staleness::stale_after;
 
@@ -55,6 +58,9 @@ pub struct Observation {
     pub stats: MonitorStats,
     /// The outcomes of its MADs.
     pub mads: MadStats,
+    /// The hosts whose packets cross bad links, of those for which the forwarding tables were read. Empty if the reading
+    /// of tables is disabled.
+    pub crossing: Arc<BTreeMap<LinkId, LinkHosts>>,
 }
 
 impl Observation {
