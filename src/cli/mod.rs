@@ -12,6 +12,7 @@ mod gate;
 #[cfg(test)]
 mod gate_tests;
 pub mod history;
+pub mod impact;
 pub mod leftovers;
 pub mod links;
 mod list;
@@ -82,6 +83,7 @@ impl Cli {
             Verb::Links(args) => links::run(&args, color),
             Verb::Nodes(args) => nodes::run(&args, color),
             Verb::Ports(args) => ports::run(&args, color),
+            Verb::Impact(args) => impact::run(&args, color),
             Verb::History(args) => history::run(args, color),
             Verb::Check(args) => check::run(&args, color),
             Verb::Top(args) => top::run(args, color),
@@ -108,6 +110,8 @@ pub enum Verb {
     Nodes(nodes::NodesArgs),
     /// List the ports of a node with their counters
     Ports(ports::PortsArgs),
+    /// List bad links by the running jobs that their repair frees
+    Impact(impact::ImpactArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
     /// Check whether the fabric is fine for this host or others: one line and an exit code for schedulers

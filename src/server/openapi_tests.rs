@@ -22,8 +22,10 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
 use super::api::ROUTES;
+use fabric_api::impact::IMPACT;
 use fabric_api::model::{
-    LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies, Totals, Traffics,
+    Impact, LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies, Totals,
+    Traffics,
 };
 use fabric_api::totals::TOTALS;
 use fabric_api::{LINKS, OPENAPI, TRAFFIC};
@@ -163,6 +165,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "/api/v1/nodes/{guid}" => ("Get a node with its ports", of::<NodeDetail>(make)),
             TOTALS => ("Get what counters had counted before their last reset", of::<Totals>(make)),
             "/api/v1/topology" => ("Topology of each fabric", of::<Topologies>(make)),
+            IMPACT => ("Running jobs that bad links may hurt", of::<Impact>(make)),
             TRAFFIC => ("Traffic, and the busiest directions of links", of::<Traffics>(make)),
             other => panic!("{other} has no description"),
         };

@@ -61,12 +61,18 @@ impl HostFiles {
             job.hosts.push(host.clone());
             let counted = Some(gpus.len() as u64).filter(|count| *count > 0);
             let own = told.gpus.or(counted);
-            job.gpus = job.gpus.zip(own).map(|(sum, own)| sum.saturating_add(own)).or(job.gpus).or(own);
+            job.gpus =
+                job.gpus.zip(own).map(|(sum, own)| sum.saturating_add(own)).or(job.gpus).or(own);
             job.user = job.user.take().or(told.user);
             job.partition = job.partition.take().or(told.partition);
             job.start = job.start.into_iter().chain(told.start).min();
             job.end = job.end.into_iter().chain(told.end).max();
         }
+    }
+
+    /// Counts a file that cannot be read.
+    pub fn add_unreadable(&mut self) {
+        self.unreadable += 1;
     }
 
     /// All jobs.

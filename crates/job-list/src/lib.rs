@@ -53,7 +53,7 @@ pub struct Job {
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Running jobs whose id or hosts could not be read.
+    /// Running jobs whose id or hosts could not be read, and files that could not.
     pub unreadable: usize,
 }
 
@@ -124,7 +124,8 @@ impl Collected {
     /// Adds a job, or counts it as unreadable if it has no id or no host.
     fn add(&mut self, mut job: Job) -> Result<(), JobListError> {
         if job.id.is_empty() || job.hosts.is_empty() {
-            return Ok(self.add_unreadable());
+            self.add_unreadable();
+            return Ok(());
         }
         job.hosts.sort_unstable();
         job.hosts.dedup();

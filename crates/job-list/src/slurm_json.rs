@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, de};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde_json::Value;
 
 use crate::{Collected, Job, JobList, JobListError, has_hosts, hosts_of, label};
@@ -50,8 +50,8 @@ impl<'de> Visitor<'de> for JobsVisitor {
         Ok(Jobs(Ok(collected)))
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Jobs, E> {
-        Err(Error::invalid_type(de::Unexpected::Unit, &self))
+    fn visit_unit<E: Error>(self) -> Result<Jobs, E> {
+        Err(Error::invalid_type(Unexpected::Unit, &self))
     }
 }
 

@@ -89,7 +89,9 @@ fn tasks_of_arrays_and_unlimited_jobs_are_understood() {
         let text = format!(r#"{{"jobs": [{{"job_state": "SUSPENDED", "nodes": "a", {fields}}}]}}"#);
         squeue_json(text.as_bytes()).unwrap().jobs.remove(0)
     };
-    let array = of(r#""job_id": 99, "array_job_id": {"set": true, "number": 90}, "array_task_id": {"set": true, "number": 3}"#);
+    let array = of(
+        r#""job_id": 99, "array_job_id": {"set": true, "number": 90}, "array_task_id": {"set": true, "number": 3}"#,
+    );
     assert_eq!(array.id, "90_3");
     assert_eq!(of(r#""job_id": 99, "array_job_id": 90, "array_task_id": 0"#).id, "90_0");
     let unlimited = of(
@@ -131,7 +133,8 @@ fn jobs_whose_hosts_cannot_be_read_are_counted() {
 fn more_jobs_or_hosts_than_any_cluster_has_are_refused() {
     let lines: String = (0..=MAX_JOBS).map(|id| format!("{id}|u|p|RUNNING|1|2|h\n")).collect();
     assert_eq!(squeue_text(&lines).unwrap_err(), JobListError::TooManyJobs);
-    let wide = |id: u32| format!(r#"{{"job_id": {id}, "job_state": "RUNNING", "nodes": "h[0-65535]"}}"#);
+    let wide =
+        |id: u32| format!(r#"{{"job_id": {id}, "job_state": "RUNNING", "nodes": "h[0-65535]"}}"#);
     let jobs: Vec<String> = (1..=16).map(wide).collect();
     let text = format!(r#"{{"jobs": [{}], "errors": []}}"#, jobs.join(","));
     assert_eq!(squeue_json(text.as_bytes()).unwrap_err(), JobListError::TooManyHosts);
@@ -151,10 +154,16 @@ fn only_hosts_without_jobs_are_drained() {
 fn files_of_hosts_and_of_gpus_are_jobs() {
     let file = |gpu, text: &str| HostFile { gpu, text: text.to_owned() };
     let mut files = HostFiles::default();
-    files.add("gpu002", &[file(None, "4711 user=alice partition=gpu start=1700000000 end=1700086400\n")]);
+    files.add(
+        "gpu002",
+        &[file(None, "4711 user=alice partition=gpu start=1700000000 end=1700086400\n")],
+    );
     files.add("gpu001", &[file(None, "# two jobs\n4711 gpus=4 note=x\n\n4712\n")]);
     // A directory of the DCGM exporter: a part of a GPU is not one more.
-    files.add("gpu003", &[file(Some(0), "9\n"), file(Some(0), "9\n"), file(Some(1), "9\n10\n"), file(Some(2), "")]);
+    files.add(
+        "gpu003",
+        &[file(Some(0), "9\n"), file(Some(0), "9\n"), file(Some(1), "9\n10\n"), file(Some(2), "")],
+    );
     let list = files.finish().unwrap();
     let told: Vec<_> = list.jobs.iter().map(|it| (&*it.id, it.hosts.join(","), it.gpus)).collect();
     let expected = [
@@ -177,20 +186,43 @@ fn files_of_hosts_and_of_gpus_are_jobs() {
 /// JSON in which any value may be at any place.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     let key = prop::sample::select(vec![
-        "jobs", "errors", "job_id", "job_state", "nodes", "job_resources", "list", "allocation", "name",
-        "allocated_nodes", "number", "set", "infinite", "start_time", "end_time", "array_job_id", "tres_alloc_str",
+        "jobs",
+        "errors",
+        "job_id",
+        "job_state",
+        "nodes",
+        "job_resources",
+        "list",
+        "allocation",
+        "name",
+        "allocated_nodes",
+        "number",
+        "set",
+        "infinite",
+        "start_time",
+        "end_time",
+        "array_job_id",
+        "tres_alloc_str",
     ]);
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
         any::<bool>().prop_map(Into::into),
         any::<i64>().prop_map(Into::into),
         any::<f64>().prop_map(Into::into),
-        prop::sample::select(vec!["RUNNING", "gpu[001-3]", "gpu[", "", "gres/gpu=99999999999999999999", "None assigned"])
-            .prop_map(Into::into),
+        prop::sample::select(vec![
+            "RUNNING",
+            "gpu[001-3]",
+            "gpu[",
+            "",
+            "gres/gpu=99999999999999999999",
+            "None assigned"
+        ])
+        .prop_map(Into::into),
         ".{0,12}".prop_map(Into::into),
     ];
     leaf.prop_recursive(5, 64, 6, move |inner| {
-        let object = prop::collection::hash_map(key.clone().prop_map(str::to_owned), inner.clone(), 0..6);
+        let object =
+            prop::collection::hash_map(key.clone().prop_map(str::to_owned), inner.clone(), 0..6);
         prop_oneof![
             prop::collection::vec(inner, 0..6).prop_map(Into::into),
             object.prop_map(|it| serde_json::Value::Object(it.into_iter().collect())),
