@@ -1,5 +1,6 @@
 //! Runs a program of the site, within limits of time and output.
 
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -48,7 +49,7 @@ const REAP_TIME: Duration = Duration::from_secs(1);
 /// The standard output of a program, which is found in `PATH` and gets its arguments without a shell. Times of Slurm are
 /// in seconds since 1970.
 pub async fn output(
-    program: &str,
+    program: impl AsRef<OsStr>,
     arguments: &[&str],
     limits: CommandLimits,
 ) -> Result<Vec<u8>, CommandError> {

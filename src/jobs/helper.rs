@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::net::unix::pipe;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::JobsReport;
+use super::report::JobsReport;
 use super::slurm::Slurm;
 use crate::config::JobsSettings;
 use crate::sandbox::{User, enter_for_programs};
@@ -69,7 +69,7 @@ impl Helper {
             .arg(settings.interval.as_millis().to_string())
             .arg(settings.drained.to_string())
             .arg(confine.to_string())
-            .arg(user.map_or("", |user| &user.name))
+            .arg(user.map(User::reference).unwrap_or_default())
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| is_passed(name)))
             .stdin(Stdio::piped())

@@ -5,6 +5,7 @@
 
 mod directory;
 pub mod helper;
+mod report;
 mod slurm;
 
 use std::sync::Arc;
@@ -14,21 +15,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fabric_observation::{JobsObservation, SharedState};
 use ib_health::settings::DrainedHosts;
-use job_list::JobList;
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::config::{JobsFrom, JobsSettings};
 use helper::Helper;
-
-/// What one read found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobsReport {
-    /// The jobs, or the problem.
-    pub jobs: Result<JobList, String>,
-    /// The drained hosts, if they are asked for, or the problem.
-    pub drained: Option<Result<Vec<String>, String>>,
-}
+use report::JobsReport;
 
 /// How often the thread looks whether it has to end.
 const TICK: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-use job_list::Job;
+use job_list::{Job, JobList};
 
 use super::*;
 

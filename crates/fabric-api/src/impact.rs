@@ -144,7 +144,7 @@ fn known(state: &SharedState, now: SystemTime) -> Option<&JobList> {
 }
 
 /// The bad links of a fabric, which has jobs.
-fn bad_links<'a>(view: FabricView<'a>) -> impl Iterator<Item = LinkRow<'a>> {
+fn bad_links(view: FabricView<'_>) -> impl Iterator<Item = LinkRow<'_>> {
     view.links().filter(|row| row.verdict() == Verdict::Bad)
 }
 
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn hosts_whose_packets_cross_the_link_count_once() {
         let jobs = vec![job("1", &["host-a", "host-b"], None, 0, None)];
-        let state = state(jobs, &[(0, &["host-a", "host-b"])]);
+        let state = state(jobs, &[(0, &["host-a", "host-b"][..])]);
         let repairs = impact(&state, &Filter::default(), at(NOW)).repairs;
         let first = repairs.iter().find(|it| it.crossing_hosts.is_some()).unwrap();
         assert_eq!((first.crossing_hosts, first.crossing_incomplete), (Some(1), true));

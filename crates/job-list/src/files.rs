@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Collected, Job, JobList, JobListError, label, unix_time};
+use crate::job::{Collected, Job, JobList, JobListError, label, unix_time};
 
 /// A file of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]

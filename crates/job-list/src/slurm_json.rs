@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde_json::Value;
 
-use crate::{Collected, Job, JobList, JobListError, has_hosts, hosts_of, label};
+use crate::job::{Collected, Job, JobList, JobListError, has_hosts, hosts_of, label};
 
 /// The document, of which only this is kept.
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
+use crate::job::{
     Collected, Job, JobList, JobListError, MAX_PLACEMENTS, has_hosts, hosts_of, label, unix_time,
 };
 
