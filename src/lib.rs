@@ -1,10 +1,12 @@
 //! fabric-exporter: a fabric health monitor for InfiniBand and RoCE.
 
 pub mod cli;
+mod command;
 pub mod config;
 mod doctor;
 pub mod exit;
 pub mod history_client;
+pub mod jobs;
 pub mod log;
 mod memory;
 pub mod metrics;

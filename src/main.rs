@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use fabric_exporter::cli::{Cli, check_node, leftovers};
+use fabric_exporter::jobs::helper;
 use fabric_exporter::sandbox::opener;
 use fabric_exporter::{log, resolver};
 
@@ -17,8 +18,10 @@ fn ignore_file_size_signal() {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
-    if arguments.next().is_some_and(|name| name == opener::NAME) {
-        return opener::run(arguments.next().as_deref());
+    match arguments.next() {
+        Some(name) if name == opener::NAME => return opener::run(arguments.next().as_deref()),
+        Some(name) if name == helper::NAME => return helper::run(arguments),
+        _ => {}
     }
     ignore_file_size_signal();
     resolver::use_hosts_file_and_dns();

@@ -19,6 +19,7 @@ mod frames;
 mod history;
 mod host;
 mod input;
+mod jobs;
 mod kernel;
 mod mad;
 mod requests;
@@ -38,6 +39,7 @@ pub const ENTRIES: &[(&str, Entry)] = &[
     ("frames", frames::run),
     ("history", history::run),
     ("host", host::run),
+    ("jobs", jobs::run),
     ("kernel", kernel::run),
     ("mad", mad::run),
     ("names", files::names),

@@ -16,7 +16,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use crate::config::{FabricSettings, HostSettings, Settings};
+use crate::config::{FabricSettings, HostSettings, JobsFrom, Settings};
+use crate::jobs::JobsMonitor;
+use crate::jobs::helper::Helper;
 use crate::metrics::OwnMetrics;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
 use crate::monitor::{Monitor, replica};
@@ -30,7 +32,7 @@ use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
 use fabric_api::route_desk::{Question, RouteDesk};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
-use fabric_observation::{Observation, RecorderMetrics, SharedState};
+use fabric_observation::{JobsObservation, Observation, RecorderMetrics, SharedState};
 use ib_mad::port_event::PortEvent;
 use ib_umad::Heartbeat;
 use ib_umad::capture::Capture;
@@ -104,7 +106,11 @@ impl<'a> Daemon<'a> {
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: their totals continue from what it has recorded.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
-        let states = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording }));
+        let jobs = settings
+            .jobs
+            .as_ref()
+            .map(|jobs| Arc::new(JobsObservation::new(jobs.from.source(), jobs.interval)));
+        let states = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording, jobs }));
         let (stop, heartbeats, listeners) = (Arc::default(), Vec::new(), Vec::new());
         let (host_events, temporary, user) = (None, None, None);
         Ok(Daemon {
@@ -179,6 +185,22 @@ impl<'a> Daemon<'a> {
         Ok(Some(Worker { thread: "history".into(), run }))
     }
 
+    /// The worker that reads running jobs, if they are read. It starts the process that runs the commands of a scheduler,
+    /// which the sandbox forbids later.
+    fn jobs(&self) -> Option<Worker> {
+        let settings = self.settings.jobs.as_ref()?;
+        let start = || {
+            let started = Helper::start(settings, self.user.as_ref(), self.settings.confine);
+            started.inspect_err(|error| {
+                tracing::error!(%error, "jobs are not read: the process that runs squeue did not start");
+            })
+        };
+        let helper = if settings.from == JobsFrom::Slurm { start().ok() } else { None };
+        let (states, stop) = (Arc::clone(&self.states), Arc::clone(&self.stop));
+        let monitor = JobsMonitor::new(settings.clone(), helper, states, stop);
+        Some(Worker { thread: "jobs".into(), run: Box::new(move || monitor.run()) })
+    }
+
     /// The monitor of the host's own devices. It also sends the events of their links to the monitors of fabrics.
     pub fn host(
         &mut self,
@@ -237,6 +259,7 @@ impl<'a> Daemon<'a> {
         self.listen()?;
         let listeners = std::mem::take(&mut self.listeners);
         let notifier = Notifier::connect();
+        workers.extend(self.jobs());
         // All files are open, and no thread runs yet: threads inherit the sandbox.
         sandbox::enter(self.settings, &security.files(), self.temporary, self.user.as_ref());
         log::start_thread();

@@ -14,6 +14,7 @@ mod gate;
 mod gate_tests;
 pub mod history;
 mod host_list;
+pub mod impact;
 pub mod leftovers;
 pub mod links;
 mod list;
@@ -87,6 +88,7 @@ impl Cli {
             Verb::Nodes(args) => nodes::run(&args, color),
             Verb::Ports(args) => ports::run(&args, color),
             Verb::Route(args) => route::run(&args, color),
+            Verb::Impact(args) => impact::run(&args, color),
             Verb::History(args) => history::run(args, color),
             Verb::Check(args) => check::run(&args, color),
             Verb::Top(args) => top::run(args, color),
@@ -118,6 +120,8 @@ pub enum Verb {
     DrainPlan(drain_plan::DrainPlanArgs),
     /// Show the cables between two nodes that the forwarding tables lead packets over
     Route(route::RouteArgs),
+    /// List bad links by the running jobs that their repair frees
+    Impact(impact::ImpactArgs),
     /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
     /// Check whether the fabric is fine for this host or others: one line and an exit code for schedulers

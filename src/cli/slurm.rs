@@ -1,17 +1,15 @@
 //! The hosts of a job of Slurm, and when it ran: from `sacct`, or from `squeue` where accounting is off.
 
-use std::io::ErrorKind;
-use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use tokio::process::Command;
+use job_list::{hosts_of, unix_time};
 use tokio::runtime::Builder;
-use tokio::time::timeout;
 
+use crate::command::{CommandError, CommandLimits, output};
 use crate::exit::Fatal;
 
 /// Commands of Slurm wait for a controller that is down for as long as this (`MessageTimeout` is 10 s, and they retry).
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+const LIMITS: CommandLimits = CommandLimits { time: Duration::from_secs(30), bytes: 64 << 20 };
 
 /// A job: all of its runs and array tasks together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,23 +55,13 @@ pub fn find(what: &str, id: &str) -> Result<Job, Fatal> {
 
 /// The output of a command; `None` if it is not installed.
 fn run(program: &str, arguments: &[&str]) -> Result<Option<String>, String> {
-    let mut command = Command::new(program);
-    command.args(arguments).env("SLURM_TIME_FORMAT", "%s").stdin(Stdio::null()).kill_on_drop(true);
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let output = runtime.block_on(async { timeout(TIME_LIMIT, command.output()).await });
-    let Output { status, stdout, stderr } = match output {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Ok(Err(error)) => return Err(error.to_string()),
-        Err(_) => return Err(format!("no answer within {} s", TIME_LIMIT.as_secs())),
-    };
-    if !status.success() {
-        let stderr = String::from_utf8_lossy(&stderr);
-        let first = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-        return Err(first.map_or_else(|| status.to_string(), str::to_owned));
+    match runtime.block_on(output(program, arguments, LIMITS)) {
+        Ok(stdout) => Ok(Some(String::from_utf8_lossy(&stdout).into_owned())),
+        Err(CommandError::NotInstalled) => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
-    Ok(Some(String::from_utf8_lossy(&stdout).into_owned()))
 }
 
 /// Reads lines of an ID, a state, two times and a list of hosts. `None` if there is none.
@@ -85,10 +73,7 @@ fn parse(text: &str) -> Result<Option<Job>, String> {
         let fields: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, state, start, end, nodes] = fields[..] else { return Err(wrong()) };
         let job = job.get_or_insert_default();
-        // Of a job that waits.
-        if !["", "None assigned", "(null)", "n/a"].contains(&nodes) {
-            job.hosts.extend(hostlist::parse(nodes).map_err(|error| error.to_string())?);
-        }
+        job.hosts.extend(hosts_of(nodes).map_err(|error| error.to_string())?);
         let Some(start) = time(start) else { continue };
         job.start = Some(job.start.map_or(start, |first| first.min(start)));
         // What squeue says of a job that runs is when its time limit ends it.
@@ -105,8 +90,7 @@ fn parse(text: &str) -> Result<Option<Job>, String> {
 
 /// A time in seconds since 1970; `Unknown`, `None` and `N/A` are none.
 fn time(text: &str) -> Option<SystemTime> {
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0)?;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(unix_time(text)?))
 }
 
 #[cfg(test)]

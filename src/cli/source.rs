@@ -407,6 +407,18 @@ fn pairs(filter: &Filter) -> Vec<(&'static str, String)> {
     one.chain(filter.verdicts.iter().map(|it| ("verdict", it.label().to_owned()))).collect()
 }
 
+/// Requests a model of an exporter by its address.
+pub(super) fn query<T: DeserializeOwned>(
+    url: &str,
+    access: &Access,
+    path: &str,
+    filter: &Filter,
+) -> Result<T, Fatal> {
+    let remote = Remote::new(url, access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
+    let _progress = Progress::start(format!("waiting for {}", remote.name()), None);
+    request(&remote, path, &pairs(filter))
+}
+
 /// Requests a model of an exporter.
 fn request<T: DeserializeOwned>(
     remote: &Remote,

@@ -5,10 +5,12 @@
 //! list of fabrics over its section `fabric`, and all over the defaults.
 
 mod fabric;
+mod jobs;
 pub mod options;
 mod sections;
 
 pub use fabric::FabricSettings;
+pub use jobs::{JobsFrom, JobsSettings};
 pub use sections::{HostSettings, RESERVED_PATHS};
 
 use std::collections::BTreeSet;
@@ -19,7 +21,9 @@ use crate::log::{LogFilter, LogFormat};
 use crate::metrics::selection::Profile;
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
-use options::{FabricOptions, HealthOptions, HistoryOptions, HostOptions, Options, WebOptions};
+use options::{
+    FabricOptions, HealthOptions, HistoryOptions, HostOptions, JobsOptions, Options, WebOptions,
+};
 use yaml_config::diagnostics::Diagnostics;
 use yaml_config::{ConfigError, file, yaml};
 
@@ -64,6 +68,8 @@ pub struct Settings {
     pub host: Option<HostSettings>,
     /// The recorder; `None` if nothing is recorded.
     pub history: Option<HistorySettings>,
+    /// Where running jobs are read from; `None` if they are not.
+    pub jobs: Option<JobsSettings>,
 }
 
 impl Settings {
@@ -87,6 +93,7 @@ impl Settings {
         diagnostics.check("host", &flags.host, &file.host, HostOptions::validate);
         diagnostics.check("health", &flags.health, &file.health, HealthOptions::validate);
         diagnostics.check("history", &flags.history, &file.history, HistoryOptions::validate);
+        diagnostics.check("jobs", &flags.jobs, &file.jobs, JobsOptions::validate);
         diagnostics.check("fabric", &flags.fabric, &file.fabric, FabricOptions::validate);
         for (index, fabric) in file.fabrics.iter().enumerate() {
             diagnostics.check_file(&format!("fabrics[{index}]"), fabric, FabricOptions::validate);
@@ -178,6 +185,7 @@ impl Settings {
             site_files,
             host,
             history,
+            jobs: flags.jobs.over(file.jobs).settings(),
         }
     }
 }

@@ -312,6 +312,28 @@ section! {
 }
 
 section! {
+    /// The jobs that run on the hosts.
+    #[command(next_help_heading = "Jobs")]
+    JobsOptions {
+        /// Source of running jobs [default: none]
+        ///
+        /// slurm: a process beside the exporter runs squeue and sinfo. DIRECTORY: a file per host with the ids of its
+        /// jobs, or a directory per host as the DCGM exporter reads it, which a prolog writes. See docs/jobs.md.
+        from: String = "jobs.from" SOURCE,
+        /// Interval of reads of jobs [default: 1m]
+        ///
+        /// At least 10s. While reads fail, the last known jobs are shown for 5 intervals.
+        #[arg(id = "jobs_interval", long = "jobs.interval", value_name = "DURATION", hide_short_help = true)]
+        interval: HumanDuration,
+        /// Hosts drained in Slurm: maintenance [default: true]
+        ///
+        /// With --jobs.from=slurm, hosts that Slurm has drained are in maintenance with their links, as those of
+        /// --health.drained-hosts-file are. A bad cable of a drained host is then unknown, and no alert about it fires.
+        drained: bool => "jobs.drained",
+    }
+}
+
+section! {
     /// A fabric.
     #[command(next_help_heading = "Fabric")]
     FabricOptions {
@@ -492,6 +514,8 @@ pub struct Options {
     pub health: HealthOptions,
     #[command(flatten)]
     pub history: HistoryOptions,
+    #[command(flatten)]
+    pub jobs: JobsOptions,
     #[command(flatten)]
     pub web: WebOptions,
     #[command(flatten)]

@@ -415,6 +415,27 @@ fn history_is_recorded_if_file_is_set() {
 }
 
 #[test]
+fn jobs_are_read_only_if_a_source_is_set() {
+    let jobs = |flags: &[&str], text: &str| merged(flags, text).map(|settings| settings.jobs);
+    assert_eq!(jobs(&[], ""), Ok(None));
+    assert_eq!(jobs(&["--jobs.interval=30s"], "jobs: {drained: true}\n"), Ok(None));
+    let minute = Duration::from_secs(60);
+    let slurm = JobsSettings { from: JobsFrom::Slurm, interval: minute, drained: true };
+    assert_eq!(jobs(&["--jobs.from=slurm"], ""), Ok(Some(slurm.clone())));
+    let slurm = JobsSettings { interval: minute / 2, drained: false, ..slurm };
+    let text = "jobs: {from: slurm, interval: 30s, drained: false}\n";
+    assert_eq!(jobs(&[], text), Ok(Some(slurm)));
+    let folder = |path: &str| JobsFrom::Directory(path.into());
+    for path in ["/run/jobs", "./slurm"] {
+        let set = jobs(&[&format!("--jobs.from={path}")], text).unwrap().unwrap();
+        assert_eq!((set.from, set.drained), (folder(path), false), "nothing is drained there");
+    }
+    let problem = jobs(&["--jobs.from=pbs"], "jobs: {interval: 5s}\n").unwrap_err();
+    assert!(problem.contains("\"pbs\" is neither slurm nor a directory"), "{problem}");
+    assert!(problem.contains("5s is less than the minimum of 10s"), "{problem}");
+}
+
+#[test]
 fn m_key_file_and_pkey_come_from_flag_or_file() {
     let keys = |flags: &[&str], text: &str| -> Result<_, String> {
         let settings = merged(flags, text)?;

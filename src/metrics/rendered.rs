@@ -2,8 +2,8 @@
 //!
 //! Of the large part, the `fabric`s, what has changed is rendered once a sweep and kept compressed; this host's own ports
 //! (`host`) are put between them, family by family. The small part that must be current, the exporter's own
-//! metrics (`self_metrics`) and the counts of each fabric (`fabric::summary`), is rendered at each scrape
-//! and put first. A scrape may select groups of families, and a shard of the nodes (`selection`). Plain text is not
+//! metrics (`self_metrics`), the counts of each fabric (`fabric::summary`) and the jobs at bad links (`fabric::at_risk`),
+//! is rendered at each scrape and put first. A scrape may select groups of families, and a shard of the nodes (`selection`). Plain text is not
 //! kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
 //! do not accept gzip it is unpacked while it is sent.
 
@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use exposition::{Block, Chunk, Document, Format, Part, Rendered, deflate_lines};
+use fabric_api::impact::LinkCounts;
 use fabric_observation::SharedState;
 
 use super::fabric::Slice;
+use super::fabric::at_risk;
 use super::fabric::summary::{self, Summary};
 use super::family_order::{group, position};
 use super::own::OwnMetrics;
@@ -43,6 +45,7 @@ pub struct RenderedMetrics {
     fabrics: Arc<RenderedFabrics>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
+    at_risk: Arc<[LinkCounts]>,
     duration: Duration,
     /// Fabrics and host together, for the selections that were requested.
     joined: Mutex<HashMap<(Selection, Format), Joined>>,
@@ -82,11 +85,16 @@ impl RenderedMetrics {
             let (finer, duration) = (Default::default(), began.elapsed());
             (summaries, Arc::new(RenderedFabrics { slices, finer, duration, rendered }))
         };
+        let has_same_jobs = |previous: &&RenderedMetrics| previous.state.has_same_jobs(&state);
+        let at_risk = match unchanged.filter(has_same_jobs) {
+            Some(previous) => Arc::clone(&previous.at_risk),
+            None => at_risk::count(&state).into(),
+        };
         let host = state.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
         // Without a fabric, the host is all that is rendered.
         let duration = if state.fabrics.is_empty() { began.elapsed() } else { fabrics.duration };
         let joined = Mutex::default();
-        RenderedMetrics { state, fabrics, host, summaries, duration, joined, shards }
+        RenderedMetrics { state, fabrics, host, summaries, at_risk, duration, joined, shards }
     }
 
     /// How long the fabrics took to render, or the host without fabrics.
@@ -132,6 +140,11 @@ impl RenderedMetrics {
         }
         if selection.has(Group::Fabric) && selection.is_first() {
             for part in summary::render(&self.summaries, now) {
+                part.write(&mut fresh, format);
+            }
+        }
+        if selection.has(Group::Links) && selection.is_first() {
+            for part in at_risk::render(&self.state, &self.at_risk, now) {
                 part.write(&mut fresh, format);
             }
         }

@@ -1,9 +1,11 @@
 //! Families of the exporter itself that follow from the state of its monitors, rendered at each scrape.
 
+use std::time::UNIX_EPOCH;
+
 use exposition::{Family, Labeled, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Collector, Observation, SharedState};
+use fabric_observation::{Collector, JobsObservation, Observation, SharedState};
 use ib_fabric::{Snapshot, change};
 use rdma_host::model::HostSnapshot;
 
@@ -14,6 +16,7 @@ use super::selection::Shard;
 struct SelfState<'a> {
     fabrics: Labeled<&'a Observation>,
     host: Option<&'a HostObservation>,
+    jobs: Option<&'a JobsObservation>,
     external_url: &'a str,
 }
 
@@ -129,6 +132,24 @@ families! {
     "fabric_exporter_totals_timestamp_seconds" Gauge ["fabric"]
         "Unix time when totals of the other exporter (--fabric.totals-from) were last received. Absent without that option and before the first response."
         => |state, out| state.each(out, |it, out| out.float_if_known(it.stats.totals_received));
+    "fabric_exporter_jobs_last_read_successful" Gauge ["source"]
+        "1 if the latest read of running jobs succeeded, else 0; also 0 before the first. Label source: slurm or directory. Absent without --jobs.from."
+        => |state, out| if let Some(jobs) = state.jobs {
+            let is_read = jobs.read_at.is_some() && jobs.problem.is_none();
+            out.label("source", jobs.source.label()).value(is_read.into());
+        };
+    "fabric_exporter_jobs_last_read_success_timestamp_seconds" Gauge ["source"]
+        "Unix time of the latest read of running jobs that succeeded. time() minus this is the age of the jobs: after 5 intervals (--jobs.interval) they are forgotten."
+        => |state, out| if let Some(jobs) = state.jobs {
+            let read_at = jobs.read_at.map(|it| it.duration_since(UNIX_EPOCH).unwrap_or_default());
+            out.label("source", jobs.source.label()).float_if_known(read_at.map(|it| it.as_secs_f64()));
+        };
+    "fabric_exporter_jobs_running" Gauge ["source"]
+        "Running jobs of the latest read that succeeded."
+        => |state, out| if let Some(jobs) = state.jobs {
+            let running = jobs.read_at.map(|_| jobs.list.jobs.len() as u64);
+            out.label("source", jobs.source.label()).value_if_known(running);
+        };
     "fabric_exporter_build_info" Gauge ["version", "revision"]
         "Version and revision of the exporter as labels, always 1."
         => |_, out| {
@@ -183,7 +204,8 @@ pub fn render(state: &SharedState, external_url: &str) -> Vec<Part<Vec<u8>>> {
             labels.push("fabric", &fabric.fabric);
         });
     }
-    let state = SelfState { fabrics, host: state.host.as_deref(), external_url };
+    let (host, jobs) = (state.host.as_deref(), state.jobs.as_deref());
+    let state = SelfState { fabrics, host, jobs, external_url };
     let mut parts = Parts::default();
     for (family, write) in FAMILIES {
         parts.add(family.clone(), |family| write(&state, &mut family.samples(b"")));

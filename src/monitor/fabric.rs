@@ -18,6 +18,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
 use super::discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
+use super::drained::Drained;
 use super::replica::{self, Replica};
 use super::report::{self, LogLimiter};
 use super::route_desk::{Desk, RouteAnswers, Wire};
@@ -86,6 +87,7 @@ pub struct Monitor {
     registers: Option<RegisterReader>,
     capture: Option<Capture>,
     files: SiteFiles,
+    drained: Drained,
     naming: Naming,
     keys: Arc<MKeys>,
     log_limiter: LogLimiter,
@@ -182,6 +184,7 @@ impl Monitor {
             register_client,
             registers: settings.registers.map(RegisterReader::new),
             files,
+            drained: Drained::default(),
             naming: Naming {
                 hosts: settings.hosts.clone(),
                 rails: settings.rails.clone(),
@@ -336,7 +339,9 @@ impl Monitor {
         if let Some(windows) = self.files.maintenance() {
             self.evaluator.maintenance = windows;
         }
-        if let Some(drained) = self.files.drained() {
+        let in_file = self.files.drained();
+        let of_scheduler = self.shared.borrow().jobs.as_ref().and_then(|jobs| jobs.drained.clone());
+        if let Some(drained) = self.drained.update(in_file, of_scheduler) {
             self.evaluator.set_drained(drained);
         }
         self.stats.site_files = self.files.read_at();

@@ -1,6 +1,7 @@
 //! The loops that monitor the fabrics and the host, and publish what they find.
 
 mod discovery_scheduler;
+mod drained;
 mod fabric;
 pub mod host;
 mod maintenance;

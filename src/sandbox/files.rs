@@ -8,11 +8,14 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use crate::config::{FabricSettings, Settings};
+use crate::config::{FabricSettings, JobsFrom, Settings};
 use crate::remote::{Access as Login, Remote};
 
 /// The newest access rights: those of Linux 7.2. Older kernels restrict fewer.
 const LANDLOCK_ABI: ABI = ABI::V10;
+
+/// All rights that change files. Later versions also restrict devices and sockets, which programs may need.
+const WRITING_ABI: ABI = ABI::V3;
 
 /// What `libibverbs` reads in addition to devices and sysfs: it loads its drivers when the first device appears.
 const LIBRARIES: [&str; 8] = [
@@ -78,6 +81,9 @@ impl AllowedPaths {
         read.extend(
             files.iter().flat_map(|file| [folders_of(file), folders_of_links(file)].concat()),
         );
+        if let Some(JobsFrom::Directory(folder)) = settings.jobs.as_ref().map(|jobs| &jobs.from) {
+            read.push(folder.clone());
+        }
         let mut devices = Vec::new();
         let events = settings.host.as_ref().is_some_and(|host| host.events);
         read.push(settings.sysfs.clone());
@@ -151,6 +157,19 @@ impl AllowedPaths {
         // Sets no_new_privs, too.
         Ok(ruleset.restrict_self()?.ruleset)
     }
+}
+
+/// Keeps this thread, and the programs that it starts, from changing any file: of all rights only those to write are
+/// restricted.
+pub(super) fn forbid_writing() -> Result<RulesetStatus, RulesetError> {
+    let write = AccessFs::from_write(WRITING_ABI);
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(write)?
+        .create()?
+        .set_compatibility(CompatLevel::BestEffort)
+        .add_rules(path_beneath_rules(["/dev/null"], AccessFs::WriteFile | AccessFs::Truncate))?;
+    Ok(ruleset.restrict_self()?.ruleset)
 }
 
 /// The folders that contain a symbolic link to a folder in a file's path, such as `certs` in

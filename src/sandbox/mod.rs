@@ -67,6 +67,21 @@ pub fn enter(settings: &Settings, web: &[PathBuf], temporary: Option<&Path>, use
     }
 }
 
+/// Restricts a process that runs programs of the site: it becomes this user, has no capabilities, cannot change files
+/// and cannot gain privileges, and so cannot the programs. They may read files and open connections, as any program of
+/// this user may: a command of a scheduler reads its configuration and asks its controller. What fails here has failed,
+/// and was logged, in the exporter as well.
+pub fn enter_for_programs(user: Option<&User>, confine: bool) {
+    let switched = user.is_some_and(|user| user.become_it().is_ok());
+    if confine {
+        let _ = set_no_new_privs(true);
+        let _ = files::forbid_writing();
+    }
+    if confine || switched {
+        let _ = capabilities::keep(CapabilitySet::empty());
+    }
+}
+
 /// Becomes a user, who takes over the history if its directory is the user's. Returns whether that succeeded.
 fn switch(user: &User, paths: &AllowedPaths) -> bool {
     match user.become_it() {

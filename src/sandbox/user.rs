@@ -52,6 +52,14 @@ impl User {
         }
     }
 
+    /// A text by which another process [finds](Self::choose) the same user.
+    pub fn reference(&self) -> String {
+        if Accounts::read().named(&self.name).is_some() {
+            return self.name.clone();
+        }
+        format!("{}:{}", self.uid.as_raw(), self.gid.as_raw())
+    }
+
     /// Becomes this user. The permitted capabilities are kept, and effective, until [`keep`](super::capabilities::keep).
     ///
     /// It is for the thread that starts all others: the kernel changes only the calling one.

@@ -17,6 +17,7 @@ use crate::published::Latest;
 use exporter_web::PackedText;
 use exporter_web::blocking;
 use exporter_web::error_response::{INTERNAL_ERROR, bad_request, error_response, unbuilt};
+use fabric_api::impact::{IMPACT, impact};
 use fabric_api::{
     Filter, LINKS, OPENAPI, TRAFFIC, links, model, modules, nodes, overview, ports, search,
     selected, topology, totals, traffic,
@@ -41,9 +42,10 @@ fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
 pub(super) type Route =
     (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
-pub(super) static ROUTES: [Route; 10] = [
+pub(super) static ROUTES: [Route; 11] = [
     ("/api/v1/overview", &[], |state, _, _| json(&overview::overview(state))),
     ("/api/v1/search", &["q"], |state, filter, _| json(&search::search(state, &filter.q))),
+    (IMPACT, &["fabric"], |state, filter, _| json(&impact(state, filter, SystemTime::now()))),
     (LINKS, &["fabric", "node", "suspect", "verdict", "name", "limit"], |state, filter, _| {
         json(&links::rows(&state.fabrics, filter))
     }),

@@ -23,9 +23,10 @@ use ib_mad::node::NodeKind;
 
 use super::api::ROUTES;
 use super::routes::ASKED;
+use fabric_api::impact::IMPACT;
 use fabric_api::model::{
-    CrossedLinks, HostsOfLink, LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Routes,
-    Search, Topologies, Totals, Traffics,
+    CrossedLinks, HostsOfLink, Impact, LinkDetail, Links, Modules, NodeDetail, Nodes, Overview,
+    Routes, Search, Topologies, Totals, Traffics,
 };
 use fabric_api::route_desk::RouteDesk;
 use fabric_api::totals::TOTALS;
@@ -173,6 +174,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "/api/v1/nodes/{guid}" => ("Get a node with its ports", of::<NodeDetail>(make)),
             TOTALS => ("Get what counters had counted before their last reset", of::<Totals>(make)),
             "/api/v1/topology" => ("Topology of each fabric", of::<Topologies>(make)),
+            IMPACT => ("Running jobs that bad links may hurt", of::<Impact>(make)),
             TRAFFIC => ("Traffic, and the busiest directions of links", of::<Traffics>(make)),
             other => panic!("{other} has no description"),
         };

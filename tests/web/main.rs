@@ -8,6 +8,7 @@ mod demo;
 mod detail_pages;
 mod docs;
 mod host_page;
+mod jobs;
 mod log;
 mod openapi;
 mod pages;

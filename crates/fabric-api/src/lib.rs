@@ -4,6 +4,7 @@ pub mod address;
 pub mod condition;
 mod filter;
 mod history_state;
+pub mod impact;
 pub mod learning;
 mod link_row;
 pub mod links;

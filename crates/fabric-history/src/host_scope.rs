@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use display_text::plural;
+use ib_fabric::host_names::HostNames;
 use ib_fabric::topology::LinkId;
 use ib_mad::{Guid, PortKey};
 use serde::{Serialize, Serializer};
@@ -57,11 +58,6 @@ struct FabricScope {
     links: HashMap<PortKey, LinkId>,
 }
 
-/// A host's name without its domain: schedulers know the one, and NodeDescriptions the other.
-fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
-}
-
 impl HostScope {
     /// The scope of hosts by their names, with or without domain, in fabrics as they were at some times.
     pub fn of(names: &[String], states: &[FabricState]) -> Self {
@@ -70,22 +66,12 @@ impl HostScope {
         let is_adapter = |node: &&Node| node.kind != "switch";
         let adapters = || states.iter().flat_map(|state| state.nodes.iter().filter(is_adapter));
         let whole: HashSet<String> = adapters().map(host_of).collect();
-        // Two hosts of different domains may share a short name: then only the whole one names one.
-        let mut shortened: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-        for host in &whole {
-            shortened.entry(short(host)).or_default().insert(host);
-        }
+        let known = HostNames::new(whole.iter().map(String::as_str));
         let mut seen = HashSet::new();
         for name in names.iter().filter(|name| seen.insert(name.as_str())) {
-            if whole.contains(name) {
-                scope.hosts.insert(name.clone());
-                continue;
-            }
-            match shortened.get(short(name)) {
-                Some(hosts) if hosts.len() == 1 => {
-                    scope.hosts.extend(hosts.iter().map(|&host| host.to_owned()));
-                }
-                _ => scope.unknown.push(name.clone()),
+            match known.find(name) {
+                Some(host) => drop(scope.hosts.insert(host.to_owned())),
+                None => scope.unknown.push(name.clone()),
             }
         }
         let mut seen_ports = HashSet::new();

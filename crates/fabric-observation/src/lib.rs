@@ -14,11 +14,13 @@
 
 pub mod families;
 pub mod host;
+mod jobs;
 mod link_hosts;
 mod mastership;
 mod observation;
 mod staleness;
 
+pub use jobs::{JobsObservation, JobsSource};
 pub use link_hosts::{DirectionHosts, LinkHosts};
 pub use mastership::{Mastership, NewMaster};
 pub use observation::{

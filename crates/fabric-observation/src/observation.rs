@@ -14,6 +14,7 @@ use ib_mad::moment::Anchor;
 use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
+use super::jobs::JobsObservation;
 use super::link_hosts::LinkHosts;
 use super::mastership::Mastership;
 use super::staleness::stale_after;
@@ -27,6 +28,8 @@ pub struct SharedState {
     pub host: Option<Arc<HostObservation>>,
     /// The recorder's statistics, if there is one: these change while the state stays.
     pub recording: Option<Arc<RecorderMetrics>>,
+    /// The jobs that run on the hosts, if they are read.
+    pub jobs: Option<Arc<JobsObservation>>,
 }
 
 impl SharedState {
@@ -35,6 +38,14 @@ impl SharedState {
         let (own, others) = (&self.fabrics, &other.fabrics);
         own.len() == others.len()
             && own.iter().zip(others).all(|(own, other)| Arc::ptr_eq(own, other))
+    }
+
+    /// Whether another state has the same observation of jobs.
+    pub fn has_same_jobs(&self, other: &SharedState) -> bool {
+        match (&self.jobs, &other.jobs) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
     }
 }
 

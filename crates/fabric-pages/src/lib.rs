@@ -5,6 +5,7 @@ mod events;
 mod frame;
 mod history_queries;
 mod host;
+mod impact;
 mod incidents;
 mod link;
 mod list;

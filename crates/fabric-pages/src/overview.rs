@@ -24,7 +24,7 @@ use crate::history_queries;
 use crate::history_queries::HistoryAnswer;
 use crate::page::{Live, NOT_YET, Page, not_swept, render};
 use crate::window_choice::WindowChoice;
-use crate::{host, traffic};
+use crate::{host, impact, traffic};
 use fabric_api::address;
 
 const MAX_INCIDENTS: usize = 10;
@@ -69,6 +69,7 @@ fn page(
         @for (place, (fabric, observation)) in overview.fabrics.iter().zip(&state.fabrics).enumerate() {
             (section(place, fabric, &observation.stats, are_several, trends.of(&fabric.fabric), clock))
         }
+        (impact::repairs(state, clock))
         section aria-labelledby="events" {
             h2 #events { "Latest incidents" }
             @match latest {

@@ -13,6 +13,7 @@ mod fnm_rings;
 pub mod forwarding;
 pub mod front_panels;
 pub mod hardware;
+pub mod host_names;
 pub mod hosts;
 pub mod index;
 mod link;

@@ -2,11 +2,12 @@
 
 mod node_pattern;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::SystemTime;
 
 pub use node_pattern::{NamePattern, PatternError, host_list};
 
+use ib_fabric::host_names::HostNames;
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 use ib_mad::{Guid, PortNumber};
 
@@ -59,6 +60,8 @@ pub struct DrainedHosts {
     names: HashSet<String>,
     guids: HashSet<Guid>,
     patterns: Vec<NamePattern>,
+    /// Hosts by the names of a scheduler, with or without domain.
+    hosts: BTreeSet<String>,
 }
 
 impl DrainedHosts {
@@ -76,9 +79,25 @@ impl DrainedHosts {
         Ok(())
     }
 
-    /// How many names, GUIDs and patterns it has.
+    /// Hosts by the names that a scheduler has for them. Nothing in them is a pattern, and each means the host that has
+    /// this name, or the only one that has it without domain.
+    pub fn of_scheduler(hosts: impl IntoIterator<Item = String>) -> Self {
+        DrainedHosts { hosts: hosts.into_iter().collect(), ..DrainedHosts::default() }
+    }
+
+    /// These and those of others.
+    #[must_use]
+    pub fn and(mut self, others: &DrainedHosts) -> Self {
+        self.names.extend(others.names.iter().cloned());
+        self.guids.extend(&others.guids);
+        self.patterns.extend(others.patterns.iter().cloned());
+        self.hosts.extend(others.hosts.iter().cloned());
+        self
+    }
+
+    /// How many names, GUIDs, patterns and hosts it has.
     pub fn len(&self) -> usize {
-        self.names.len() + self.guids.len() + self.patterns.len()
+        self.names.len() + self.guids.len() + self.patterns.len() + self.hosts.len()
     }
 
     /// Whether it has none.
@@ -96,9 +115,17 @@ impl DrainedHosts {
         let is_listed = |name: &str| {
             self.names.contains(name) || self.patterns.iter().any(|it| it.matches(name))
         };
+        let known = if self.hosts.is_empty() {
+            HostNames::default()
+        } else {
+            HostNames::new(fabric.nodes.iter().filter_map(|node| node.host.as_deref()))
+        };
+        let hosts: HashSet<&str> = self.hosts.iter().filter_map(|host| known.find(host)).collect();
         fabric.node_indexes().filter(move |&index| {
             let node = fabric.node(index);
-            self.guids.contains(&node.identity.guid) || node.names().any(is_listed)
+            node.host.as_deref().is_some_and(|host| hosts.contains(host))
+                || self.guids.contains(&node.identity.guid)
+                || node.names().any(is_listed)
         })
     }
 }
@@ -191,5 +218,20 @@ mod tests {
         assert_eq!(nodes("node [1-9],node 2"), (vec![1, 2], 2));
         assert_eq!(nodes("0x0000000000000001"), (vec![1], 1));
         assert!(DrainedHosts::default().add("node [").is_err());
+        // What a scheduler calls a host is no pattern, and may lack the domain.
+        let mut node = found(3, NodeKind::Ca, 1);
+        node.identity.description = "gpu7.example mlx5_0".into();
+        let fabric = self::fabric(vec![found(1, NodeKind::Switch, 3), node], &[], None);
+        let hosts = |names: &[&str]| {
+            DrainedHosts::of_scheduler(names.iter().map(|name| (*name).to_owned()))
+        };
+        let drained = |hosts: &DrainedHosts| hosts.nodes(&fabric).count();
+        for (name, count) in [("gpu7", 1), ("gpu7.example", 1), ("gpu*", 0), ("node 1", 0)] {
+            assert_eq!(drained(&hosts(&[name])), count, "{name}");
+        }
+        let mut file = DrainedHosts::default();
+        file.add("node 1").unwrap();
+        let both = file.and(&hosts(&["gpu7"]));
+        assert_eq!((drained(&both), both.len()), (2, 2));
     }
 }

@@ -85,15 +85,20 @@ impl Exporter {
 
     /// Starts `fabric-exporter demo`, which brings its own fabric, and waits until it listens.
     pub fn demo(flags: &[&str]) -> Self {
-        Self::spawn_demo(flags, true)
+        Self::spawn_demo(flags, true, None)
+    }
+
+    /// The same with another `PATH`, in which it finds commands of a scheduler.
+    pub fn demo_with_path(flags: &[&str], path: &str) -> Self {
+        Self::spawn_demo(flags, true, Some(path))
     }
 
     /// The same without a capture, for a fabric of several planes.
     pub fn demo_uncaptured(flags: &[&str]) -> Self {
-        Self::spawn_demo(flags, false)
+        Self::spawn_demo(flags, false, None)
     }
 
-    fn spawn_demo(flags: &[&str], captured: bool) -> Self {
+    fn spawn_demo(flags: &[&str], captured: bool, path: Option<&str>) -> Self {
         let keeps = tempfile::Builder::new()
             .prefix("demo-")
             .tempdir()
@@ -101,6 +106,9 @@ impl Exporter {
         let dir = keeps.path().to_owned();
         let mut command = Command::new(program());
         command.current_dir(&dir);
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
         // By default it logs little, and the address is read from its log.
         let says = flags.iter().any(|flag| flag.starts_with("--log.level"));
         let level: &[&str] = if says { &[] } else { &["--log.level=info"] };

@@ -18,8 +18,8 @@ use clap::{Arg, Args};
 use tempfile::TempDir;
 
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogOptions,
-    Options, ProcessOptions, WebOptions,
+    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, JobsOptions,
+    LogOptions, Options, ProcessOptions, WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
 use crate::log::LogFilter;
@@ -120,6 +120,8 @@ pub struct DemoArgs {
     /// hosts, --fabric.capture, --fabric.totals-from, --history.file or --no-history.
     #[arg(long)]
     no_past: bool,
+    #[command(flatten)]
+    jobs: JobsOptions,
     #[command(flatten)]
     web: WebOptions,
     #[command(flatten)]
@@ -225,6 +227,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         host: HostOptions { events: Some(false), ..HostOptions::default() },
         fabric,
         health: args.health,
+        jobs: args.jobs,
         collector: CollectorOptions {
             host: Some(resolved.own_host.is_some()),
             ..CollectorOptions::default()

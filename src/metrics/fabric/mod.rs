@@ -4,6 +4,7 @@
 //! each family: a million samples take a third of the time of prometheus-client's encoder, and both formats share them.
 //! Of the chunks, only those are rendered again that have changed.
 
+pub mod at_risk;
 mod families;
 mod slice;
 pub mod summary;
@@ -46,6 +47,7 @@ pub fn node_and_port_families() -> impl Iterator<Item = (Family, Group)> {
 pub fn findings_families() -> impl Iterator<Item = (Family, Group)> {
     grouped(COUNTING, Group::Counters)
         .chain(grouped(LINKS, Group::Links))
+        .chain(at_risk::families())
         .chain(grouped(OUTAGES, Group::Outages))
         .chain(grouped(RECEIVERS, Group::Ber))
         .chain(grouped(LIMITS, Group::Ber))

@@ -2,8 +2,11 @@
 
 mod ports;
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use exporter_web::blocking;
 use maud::{Markup, html};
 
 use crate::query_params::QueryResult;
@@ -11,7 +14,7 @@ use crate::state::PageState;
 use fabric_api::FabricView;
 use fabric_api::model::{End, LinkDetail, PortName};
 use fabric_api::ports::{link_by_id, ports_of};
-use fabric_api::{Fabrics, selected};
+use fabric_api::{Fabrics, LiveState, selected};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
 use fabric_history::plot::LinkTimeline;
@@ -23,6 +26,7 @@ use ib_mad::PortKey;
 use crate::components;
 use crate::history_queries;
 use crate::history_queries::HistoryAnswer;
+use crate::impact;
 use crate::page::{Answer, Live, Page, Problem, check_fabric, not_swept};
 use crate::query_params::QueryParams;
 use crate::window_choice::WindowChoice;
@@ -62,17 +66,29 @@ pub async fn get(
         let page = Page::new("Link not found", address::LINKS, main);
         return Ok(page.respond_with(StatusCode::NOT_FOUND));
     };
+    let jobs = jobs(&live, &link).await;
     let title = link.link.ends.each_ref().map(End::label).join(" – ");
     let main = html! {
         (gist(&link, &clock, app.grafana.as_deref()))
         (reasons(&link))
         (crossing(fabrics, &link, &clock))
+        (jobs)
         (ports::planes(&link))
         (past)
         (ports::ends(&link, &clock))
         (ports::counters(&link, &clock))
     };
     Ok(Page::new(&title, address::LINKS, main).live(Live::Yes).respond())
+}
+
+/// The jobs that it may hurt, if jobs are read. Those of a large cluster take a while.
+async fn jobs(live: &Arc<LiveState>, detail: &LinkDetail) -> Markup {
+    if live.state.jobs.is_none() {
+        return html! {};
+    }
+    let (live, link) = (Arc::clone(live), detail.link.clone());
+    let section = move || impact::of_page(&live.state, &link, &LocalClock::now());
+    blocking::run(section).await.unwrap_or_else(|_| html! {})
 }
 
 fn gist(detail: &LinkDetail, clock: &LocalClock, grafana: Option<&str>) -> Markup {
