@@ -8,6 +8,7 @@
 mod ansible;
 mod chart;
 mod compose;
+mod drain_on_alert;
 mod image;
 mod judges;
 mod manifests;
@@ -16,5 +17,6 @@ mod objects;
 mod pods;
 mod prometheus;
 mod schemas;
+mod slurm;
 mod umad;
 mod workflows;
