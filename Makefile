@@ -10,8 +10,7 @@ GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 PYTHON := python3 python3-venv
 # Browser that loads the pages in tests.
 BROWSER := chromium chromium-driver
-# A Slurm cluster on the loopback, for tests/deploy, with the database for its accounting: without the packages that would
-# start them as services.
+# A Slurm cluster on the loopback, for tests/deploy, and the database for its accounting, without that database's service.
 SLURM := munge slurmctld slurmd slurm-client slurmdbd mariadb-server-core mariadb-client-core
 # Build dependencies of the cargo feature `verbs`, on by default.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config

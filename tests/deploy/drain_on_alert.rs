@@ -1,4 +1,4 @@
-//! The script that drains Slurm nodes when Alertmanager says so: which alerts it acts on, the limit, and what it answers.
+//! The script that drains Slurm nodes when Alertmanager says so: which alerts it acts on, the limit, and its answers.
 //!
 //! `scontrol` is replaced by a script that keeps the nodes in files; `slurm.rs` has tests with Slurm itself.
 
@@ -46,7 +46,8 @@ impl Run {
     /// The decisions about a host.
     fn of(&self, host: &str) -> Vec<&str> {
         let about = format!(" host={host}");
-        let lines = self.log.lines().filter(|line| format!("{line} ").contains(&format!("{about} ")));
+        let lines =
+            self.log.lines().filter(|line| format!("{line} ").contains(&format!("{about} ")));
         lines.map(|line| line.split(' ').next().unwrap().trim_start_matches("decision=")).collect()
     }
 
@@ -126,7 +127,8 @@ impl Cluster {
 }
 
 fn notification(alerts: &[Value]) -> String {
-    json!({"version": "4", "status": "firing", "receiver": "drain-on-alert", "alerts": alerts}).to_string()
+    json!({"version": "4", "status": "firing", "receiver": "drain-on-alert", "alerts": alerts})
+        .to_string()
 }
 
 /// An alert about the cable of a host, which is the first end of the link.
@@ -146,12 +148,18 @@ fn node_of_a_bad_cable_is_drained_once() {
     let cluster = Cluster::new(4);
     let mut second_end = cable(BAD, "gpu2");
     let labels = second_end["labels"].as_object_mut().unwrap();
-    for (one, other) in [("node", "peer_node"), ("node_type", "peer_node_type"), ("host", "peer_host")] {
+    for (one, other) in
+        [("node", "peer_node"), ("node_type", "peer_node_type"), ("host", "peer_host")]
+    {
         let (a, b) = (labels.remove(one), labels.remove(other));
         labels.extend(a.map(|it| (other.to_owned(), it)));
         labels.extend(b.map(|it| (one.to_owned(), it)));
     }
-    let alerts = [cable(BAD, "gpu1.cluster.example"), cable("InfinibandLinkDown", "gpu1.cluster.example"), second_end];
+    let alerts = [
+        cable(BAD, "gpu1.cluster.example"),
+        cable("InfinibandLinkDown", "gpu1.cluster.example"),
+        second_end,
+    ];
 
     let dry = cluster.told(&[], &alerts);
     assert_eq!((dry.code, dry.count("would-drain")), (0, 2), "{}", dry.log);
@@ -193,13 +201,21 @@ fn only_firing_alerts_about_cables_of_hosts_are_acted_on() {
         (resolved, "ignored", "resolved"),
         (cable("InfinibandCableDegraded", "gpu1"), "ignored", "another alert"),
         (cable("InfinibandManyLinksBad", "gpu1"), "ignored", "another alert"),
-        (with(&[("node_type", "switch".into())]), "refused", "no cable between a host and a switch"),
+        (
+            with(&[("node_type", "switch".into())]),
+            "refused",
+            "no cable between a host and a switch",
+        ),
         (
             with(&[("node_type", "switch".into()), ("peer_host", "gpu2".into())]),
             "refused",
             "no cable between a host and a switch",
         ),
-        (with(&[("peer_node_type", "ca".into()), ("peer_host", "gpu2".into())]), "refused", "two hosts"),
+        (
+            with(&[("peer_node_type", "ca".into()), ("peer_host", "gpu2".into())]),
+            "refused",
+            "two hosts",
+        ),
         (with(&[("peer_node_type", "router".into())]), "refused", "no switch"),
         (no_host, "refused", "no label host"),
         (cable(BAD, "storage9"), "refused", "no node of this name"),
@@ -224,8 +240,22 @@ fn only_firing_alerts_about_cables_of_hosts_are_acted_on() {
 fn labels_with_special_characters_are_refused() {
     let cluster = Cluster::new(4);
     for host in [
-        "gpu[1-4]", "gpu1,gpu2", "ALL", "all", "gpu1 gpu2", "$(touch x)", "`id`", "gpu1;reboot", "gpu1\nState=RESUME",
-        "../gpu1", "-o", "gpu1|x", "'gpu1'", "gpu1\u{0}", "gpu\u{fc}1", "",
+        "gpu[1-4]",
+        "gpu1,gpu2",
+        "ALL",
+        "all",
+        "gpu1 gpu2",
+        "$(touch x)",
+        "`id`",
+        "gpu1;reboot",
+        "gpu1\nState=RESUME",
+        "../gpu1",
+        "-o",
+        "gpu1|x",
+        "'gpu1'",
+        "gpu1\u{0}",
+        "gpu\u{fc}1",
+        "",
     ] {
         let run = cluster.told(ACT, &[cable(BAD, host)]);
         assert_eq!((run.code, run.count("refused")), (0, 1), "{host:?}: {}", run.log);
@@ -242,7 +272,10 @@ fn labels_with_special_characters_are_refused() {
     let updates = cluster.updates();
     assert_eq!(updates.lines().count(), 3, "{updates}");
     let reason = updates.lines().last().unwrap();
-    assert!(reason.len() < 200 && !reason.contains(['$', '`', '"', '\'', ';', '|', '&']), "{reason}");
+    assert!(
+        reason.len() < 200 && !reason.contains(['$', '`', '"', '\'', ';', '|', '&']),
+        "{reason}"
+    );
     assert!(run.log.is_ascii(), "{}", run.log);
 }
 
@@ -256,7 +289,10 @@ fn never_more_nodes_than_the_limit() {
         let expected = allowed.min(20);
         assert_eq!((run.code, cluster.drained().len()), (0, expected), "{limit}");
         assert_eq!(run.count("drained"), expected);
-        assert_eq!(run.log.lines().filter(|line| line.contains(" host=")).count(), if allowed == 500 { 20 } else { 500 });
+        assert_eq!(
+            run.log.lines().filter(|line| line.contains(" host=")).count(),
+            if allowed == 500 { 20 } else { 500 }
+        );
         if allowed < 500 {
             assert_eq!(run.count("refused"), 500 - allowed, "{limit}");
             // The nodes that it has drained before count.
@@ -270,11 +306,20 @@ fn never_more_nodes_than_the_limit() {
 #[test]
 fn nodes_drained_by_health_checks_count() {
     let cluster = Cluster::new(6);
-    cluster.node("gpu1", "IDLE+DRAIN ThreadsPerCore=1 Reason=fabric: BAD gpu1 [root@2026-11-28T05:10:00] Comment=x");
+    cluster.node(
+        "gpu1",
+        "IDLE+DRAIN ThreadsPerCore=1 Reason=fabric: BAD gpu1 [root@2026-11-28T05:10:00] Comment=x",
+    );
     cluster.node("gpu2", "DOWN+DRAIN ThreadsPerCore=1 Reason=disk [admin@2026-11-28T05:10:00]");
-    cluster.node("gpu3", "IDLE ThreadsPerCore=1 Reason=fabric-alert: resumed since [root@2026-11-28T05:10:00]");
+    cluster.node(
+        "gpu3",
+        "IDLE ThreadsPerCore=1 Reason=fabric-alert: resumed since [root@2026-11-28T05:10:00]",
+    );
     // A reason of two lines.
-    cluster.node("gpu4", "IDLE+DRAIN ThreadsPerCore=1 Reason=see\nticket 7 [admin@2026-11-28T05:10:00]");
+    cluster.node(
+        "gpu4",
+        "IDLE+DRAIN ThreadsPerCore=1 Reason=see\nticket 7 [admin@2026-11-28T05:10:00]",
+    );
     let alerts: Vec<Value> = (1..=6).rev().map(|at| cable(BAD, &format!("gpu{at}"))).collect();
     let run = cluster.told(&["--act", "--max-nodes", "2"], &alerts);
     assert_eq!(run.code, 0);
@@ -319,15 +364,15 @@ fn failures_of_slurm_end_with_1_and_count() {
     cluster.fails("gpu1");
     let alerts = ["gpu1", "gpu2", "gpu3"].map(|host| cable(BAD, host));
     let run = cluster.told(&["--act", "--max-nodes", "2"], &alerts);
-    assert_eq!((run.code, run.of("gpu1"), run.of("gpu2"), run.of("gpu3")), (
-        1,
-        vec!["failed"],
-        vec!["drained"],
-        vec!["refused"]
-    ));
+    assert_eq!(
+        (run.code, run.of("gpu1"), run.of("gpu2"), run.of("gpu3")),
+        (1, vec!["failed"], vec!["drained"], vec!["refused"])
+    );
 
     // No scontrol at all, or one that says something else.
-    for text in ["", "#!/bin/sh\necho 'No nodes in the system'\n", "#!/bin/sh\necho NodeName=gpu1 Arch=x\n"] {
+    for text in
+        ["", "#!/bin/sh\necho 'No nodes in the system'\n", "#!/bin/sh\necho NodeName=gpu1 Arch=x\n"]
+    {
         let cluster = Cluster::new(1);
         let scontrol = cluster.folder.path().join("scontrol");
         std::fs::write(&scontrol, text).unwrap();
@@ -406,7 +451,8 @@ impl Service {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let length = body.len();
-        write!(stream, "{method} / HTTP/1.1\r\nContent-Length: {length}\r\n{headers}\r\n{body}").unwrap();
+        write!(stream, "{method} / HTTP/1.1\r\nContent-Length: {length}\r\n{headers}\r\n{body}")
+            .unwrap();
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();
         line.split(' ').nth(1).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap()
@@ -450,18 +496,30 @@ fn alertmanager_drains_a_node() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/drain-on-alert/alertmanager.yml");
     let config = std::fs::read_to_string(file).unwrap();
     assert!(config.contains("127.0.0.1:9199") && config.contains("group_wait: 1m"));
-    let config = config.replace("127.0.0.1:9199", &service.address).replace("group_wait: 1m", "group_wait: 0s");
+    let config = config
+        .replace("127.0.0.1:9199", &service.address)
+        .replace("group_wait: 1m", "group_wait: 0s");
     let alertmanager = Alertmanager::start(&config);
     let add = |labels: &[&str]| {
         let url = format!("--alertmanager.url=http://{}", alertmanager.address());
         let (code, said) = fed("amtool", &[&[url.as_str(), "alert", "add"], labels].concat(), "");
         assert_eq!(code, Some(0), "{said}");
     };
-    let between = ["alertname=InfinibandCableBad", "fabric=f", "link=1:1-2:1", "node_type=switch", "peer_node_type=switch"];
+    let between = [
+        "alertname=InfinibandCableBad",
+        "fabric=f",
+        "link=1:1-2:1",
+        "node_type=switch",
+        "peer_node_type=switch",
+    ];
     add(&between);
     add(&["alertname=InfinibandNodeDown", "fabric=f", "host=gpu1"]);
     add(&[
-        "alertname=InfinibandCableBad", "fabric=f", "link=1:2-3:1", "node_type=switch", "peer_node_type=ca",
+        "alertname=InfinibandCableBad",
+        "fabric=f",
+        "link=1:2-3:1",
+        "node_type=switch",
+        "peer_node_type=ca",
         "peer_host=gpu2",
     ]);
     wait_until(Duration::from_secs(40), "the node to be drained", || {

@@ -1,5 +1,5 @@
-//! Slurm itself: its health check drains a node whose cable is bad, alerts drain nodes, and histories are asked about its
-//! jobs. A cluster of several nodes runs on the loopback.
+//! Slurm itself: its health check drains a node whose cable is bad, alerts drain nodes, and histories are asked about
+//! its jobs. A cluster of several nodes runs on the loopback.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use fabric_api::model::{Condition, End, FabricLinks, FabricNodes, Link, LinkReason, Links, Node, Nodes, Overview};
+use fabric_api::model::{
+    Condition, End, FabricLinks, FabricNodes, Link, LinkReason, Links, Node, Nodes, Overview,
+};
 use fabric_history::Recorder;
 use fabric_history::settings::HistorySettings;
 use fabric_observation::RecorderMetrics;
@@ -53,8 +55,12 @@ fn answer(target: &str, host: &str, state: Host) -> (u16, String) {
             up: true,
             ..Node::default()
         };
-        let fabric =
-            FabricNodes { fabric: "ib0".into(), condition, nodes: vec![node], ..FabricNodes::default() };
+        let fabric = FabricNodes {
+            fabric: "ib0".into(),
+            condition,
+            nodes: vec![node],
+            ..FabricNodes::default()
+        };
         return (200, body(&Nodes { fabrics: vec![fabric] }));
     }
     if !target.starts_with("/api/v1/links") {
@@ -71,8 +77,11 @@ fn answer(target: &str, host: &str, state: Host) -> (u16, String) {
         port,
         ..End::default()
     };
-    let reason =
-        LinkReason { reason: "bit_errors".into(), verdict: verdict.into(), evidence: evidence.into() };
+    let reason = LinkReason {
+        reason: "bit_errors".into(),
+        verdict: verdict.into(),
+        evidence: evidence.into(),
+    };
     let link = Link {
         verdict: verdict.into(),
         reasons: if evidence.is_empty() { Vec::new() } else { vec![reason] },
@@ -102,11 +111,16 @@ impl StandIn {
                         let target = target.split(' ').next().unwrap();
                         let known = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
                         // A question about a leaf names its GUID.
-                        let asked = known.into_iter().find(|(host, _)| target.contains(&format!("node={host}")));
+                        let asked = known
+                            .into_iter()
+                            .find(|(host, _)| target.contains(&format!("node={host}")));
                         let (host, state) = asked.unwrap_or(("", Host::Good));
                         let (status, body) = answer(target, host, state);
                         let length = body.len();
-                        let _ = write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n\r\n{body}");
+                        let _ = write!(
+                            stream,
+                            "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n\r\n{body}"
+                        );
                     }
                 });
             }
@@ -132,7 +146,8 @@ impl Checked {
         let folder = tempfile::tempdir().unwrap();
         let results = folder.path().join("results");
         let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/node-checks/slurm-health-check");
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/node-checks/slurm-health-check");
         let health_check = format!(
             "export PATH={}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
              export FABRIC_EXPORTER_SETTINGS=/nonexistent FABRIC_EXPORTER_URL={}\n\
@@ -146,7 +161,8 @@ impl Checked {
             script.display(),
             results = results.display(),
         );
-        let slurm = Slurm::start(nodes, &Options { health_check: Some(health_check), accounting: false });
+        let slurm =
+            Slurm::start(nodes, &Options { health_check: Some(health_check), accounting: false });
         Checked { slurm, results, _tree: tree, _folder: folder }
     }
 
@@ -176,7 +192,10 @@ fn health_check_drains_the_node_with_the_bad_cable_alone() {
         StandIn::start(&[("gpu1", Host::BadCable), ("gpu2", Host::Good), ("gpu3", Host::NoAnswer)]);
     let checked = Checked::start_drained(&exporter);
     let line = checked.slurm.node("gpu1");
-    assert!(line.contains(" Reason=fabric: BAD gpu1: cable leaf-1 port 9 bad: symbol BER 3e-9 ["), "{line}");
+    assert!(
+        line.contains(" Reason=fabric: BAD gpu1: cable leaf-1 port 9 bad: symbol BER 3e-9 ["),
+        "{line}"
+    );
     checked.wait("gpu2", 0);
     checked.wait("gpu3", 2);
     assert!(!checked.is_drained("gpu2") && !checked.is_drained("gpu3"));
@@ -250,7 +269,10 @@ fn alerts_drain_nodes_up_to_the_limit() {
     assert!(run.status.success(), "{log}");
     assert_eq!(drained(&slurm), ["gpu1"], "{log}");
     let line = slurm.node("gpu1");
-    assert!(line.contains(" Reason=fabric-alert: InfinibandCableBad 0xa1:1-0xb2:7 in default ["), "{line}");
+    assert!(
+        line.contains(" Reason=fabric-alert: InfinibandCableBad 0xa1:1-0xb2:7 in default ["),
+        "{line}"
+    );
     // A job that runs goes on.
     assert!(line.contains("+DRAIN "), "{line}");
     slurm.wait_job(&job, "RUNNING");
@@ -266,7 +288,10 @@ fn alerts_drain_nodes_up_to_the_limit() {
 /// A history of a simulated fabric with hosts host-0, host-1 and so on: from ten minutes ago until in two minutes.
 fn recorded(file: &Path) {
     let began = SystemTime::now() - Duration::from_secs(600);
-    let simulated = Simulated::text_at("timeline: [{bad-cable: {at: 2m, into: 'leaf-0-1[9]', ratio: 1e-9}}]", began);
+    let simulated = Simulated::text_at(
+        "timeline: [{bad-cable: {at: 2m, into: 'leaf-0-1[9]', ratio: 1e-9}}]",
+        began,
+    );
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) };
     let mut recorder = Recorder::new(settings, Arc::new(RecorderMetrics::default()));
     for at in (5..720).step_by(15).map(Duration::from_secs) {
@@ -308,7 +333,8 @@ fn job_that_runs_is_found_without_accounting() {
 
 #[test]
 fn job_that_has_ended_is_found_by_accounting() {
-    let slurm = Slurm::start(&["host-1", "host-2"], &Options { accounting: true, health_check: None });
+    let slurm =
+        Slurm::start(&["host-1", "host-2"], &Options { accounting: true, health_check: None });
     let file = slurm.dir().join("history.db");
     recorded(&file);
     let job = slurm.submit(&["-N", "2"], "true");

@@ -48,8 +48,10 @@ impl Slurm {
         let mut config = slurm.config(nodes);
         if let Some(commands) = &options.health_check {
             let program = slurm.path("health-check");
-            let text =
-                format!("#!/bin/bash\nexport SLURM_CONF={}\n{commands}\n", slurm.config_file().display());
+            let text = format!(
+                "#!/bin/bash\nexport SLURM_CONF={}\n{commands}\n",
+                slurm.config_file().display()
+            );
             std::fs::write(&program, text).unwrap();
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
             let _ = writeln!(
@@ -153,7 +155,13 @@ impl Slurm {
         let user = user();
         let data = format!("--datadir={dir}/db");
         let as_user = format!("--user={user}");
-        let flags = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data, &as_user];
+        let flags = [
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            &data,
+            &as_user,
+        ];
         let mut command = self.command("mariadb-install-db", &flags);
         let made = child::run("mariadb-install-db", &mut command, self.dir.path(), LIMIT);
         assert!(made.status.success(), "mariadb-install-db: {}{}", made.stdout, made.stderr);
@@ -205,7 +213,8 @@ impl Slurm {
 
     fn spawn(&mut self, program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
         let mut command = self.command(program, arguments);
-        let log = File::create(self.path(&format!("log-{}-{program}", self.daemons.len()))).unwrap();
+        let log =
+            File::create(self.path(&format!("log-{}-{program}", self.daemons.len()))).unwrap();
         command
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
@@ -275,7 +284,9 @@ impl Slurm {
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         for process in processes.flatten() {
             let name = process.file_name();
-            let Some(id) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            let Some(id) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
+                continue;
+            };
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
             let is_ours = environment.split(|byte| *byte == 0).any(|it| it == mark.as_bytes());
             let is_self = u32::try_from(id).is_ok_and(|id| id == std::process::id());

@@ -31,18 +31,50 @@ const SCHEDULED: [Sample; 4] = [
 /// Two jobs on one host with a bad cable, one of them also on a host with a degraded one, where a third job runs; a pod
 /// with GPUs on the first; and a host with a bad cable where nothing runs.
 const BAD: [Sample; 15] = [
-    (r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h1",link="l1"}"#, 3.0, 5.0),
-    (r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h1",link="l2"}"#, 2.0, 5.0),
-    (r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h2",link="l3"}"#, 2.0, 5.0),
-    (r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h3",link="l4"}"#, 3.0, 5.0),
+    (
+        r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h1",link="l1"}"#,
+        3.0,
+        5.0,
+    ),
+    (
+        r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h1",link="l2"}"#,
+        2.0,
+        5.0,
+    ),
+    (
+        r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h2",link="l3"}"#,
+        2.0,
+        5.0,
+    ),
+    (
+        r#"fabric_host_link:infiniband_link_verdict:suspect{fabric="f",host="h3",link="l4"}"#,
+        3.0,
+        5.0,
+    ),
     (r#"host:infiniband_link_verdict:count{host="h1"}"#, 2.0, 5.0),
     (r#"host:infiniband_link_verdict:count{host="h2"}"#, 1.0, 5.0),
     (r#"host_job_id:slurm_job:info{host="h1",job_id="11"}"#, 1.0, 5.0),
     (r#"host_job_id:slurm_job:info{host="h2",job_id="11"}"#, 1.0, 5.0),
-    (r#"host_job_id:infiniband_link_verdict:max{host="h1",job_id="11",fabric="f",link="l1"}"#, 3.0, 5.0),
-    (r#"host_job_id:infiniband_link_verdict:max{host="h2",job_id="11",fabric="f",link="l3"}"#, 2.0, 5.0),
-    (r#"host_job_id:infiniband_link_verdict:max{host="h1",job_id="12",fabric="f",link="l1"}"#, 3.0, 5.0),
-    (r#"host_job_id:infiniband_link_verdict:max{host="h2",job_id="13",fabric="f",link="l3"}"#, 2.0, 5.0),
+    (
+        r#"host_job_id:infiniband_link_verdict:max{host="h1",job_id="11",fabric="f",link="l1"}"#,
+        3.0,
+        5.0,
+    ),
+    (
+        r#"host_job_id:infiniband_link_verdict:max{host="h2",job_id="11",fabric="f",link="l3"}"#,
+        2.0,
+        5.0,
+    ),
+    (
+        r#"host_job_id:infiniband_link_verdict:max{host="h1",job_id="12",fabric="f",link="l1"}"#,
+        3.0,
+        5.0,
+    ),
+    (
+        r#"host_job_id:infiniband_link_verdict:max{host="h2",job_id="13",fabric="f",link="l3"}"#,
+        2.0,
+        5.0,
+    ),
     (
         r#"host_namespace_pod:infiniband_link_verdict:max{host="h1",namespace="n",pod="p",fabric="f",link="l1"}"#,
         3.0,
