@@ -155,7 +155,7 @@ impl Checked {
              [ ! -e {results}-resume ] || export FABRIC_EXPORTER_RESUME=yes\n\
              {}\n\
              echo \"$SLURMD_NODENAME $?\" >> {results}",
-            program().parent().unwrap().display(),
+            Path::new(program()).parent().unwrap().display(),
             exporter.url,
             tree.path().display(),
             script.display(),

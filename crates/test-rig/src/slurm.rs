@@ -60,8 +60,8 @@ impl Slurm {
                 program.display()
             );
         }
-        if options.accounting {
-            let port = slurm.start_accounting();
+        let accounting = options.accounting.then(free_port);
+        if let Some(port) = accounting {
             let socket = slurm.path("munge.socket");
             let _ = writeln!(
                 config,
@@ -70,7 +70,10 @@ impl Slurm {
                 socket.display()
             );
         }
-        std::fs::write(slurm.path("slurm.conf"), config).unwrap();
+        std::fs::write(slurm.config_file(), config).unwrap();
+        if let Some(port) = accounting {
+            slurm.start_accounting(port);
+        }
         slurm.spawn("slurmctld", &["-D"], &[]);
         for node in nodes {
             slurm.spawn("slurmd", &["-D", "-N", node], &[]);
@@ -149,8 +152,8 @@ impl Slurm {
         self.wait_for("munged", || socket.exists());
     }
 
-    /// Starts MariaDB, without a port, and slurmdbd. Returns its port.
-    fn start_accounting(&mut self) -> u16 {
+    /// Starts MariaDB, without a port, and slurmdbd.
+    fn start_accounting(&mut self, port: u16) {
         let dir = self.dir.path().display().to_string();
         let user = user();
         let data = format!("--datadir={dir}/db");
@@ -181,7 +184,6 @@ impl Slurm {
         self.spawn("mariadbd", &flags, &[]);
         self.wait_for("mariadbd", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
 
-        let port = free_port();
         let file = self.path("slurmdbd.conf");
         let config = format!(
             "AuthType=auth/munge\nAuthInfo=socket={dir}/munge.socket\n\
@@ -195,7 +197,6 @@ impl Slurm {
         // slurmdbd looks for slurmdbd.conf beside SLURM_CONF, and its client library for the socket there.
         self.spawn("slurmdbd", &["-D"], &[("MYSQL_UNIX_PORT", &socket.display().to_string())]);
         self.wait_for("slurmdbd", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        port
     }
 
     /// A command with the configuration of this cluster.
