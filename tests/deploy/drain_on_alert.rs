@@ -498,7 +498,7 @@ fn alertmanager_drains_a_node() {
     assert!(config.contains("127.0.0.1:9199") && config.contains("group_wait: 1m"));
     let config = config
         .replace("127.0.0.1:9199", &service.address)
-        .replace("group_wait: 1m", "group_wait: 0s");
+        .replace("group_wait: 1m", "group_wait: 0s\n      group_interval: 1s");
     let alertmanager = Alertmanager::start(&config);
     let add = |labels: &[&str]| {
         let url = format!("--alertmanager.url=http://{}", alertmanager.address());

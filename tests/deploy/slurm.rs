@@ -317,7 +317,7 @@ fn job_that_runs_is_found_without_accounting() {
     let job = slurm.submit(&["-w", "host-1,host-3"], "sleep 60");
     slurm.wait_job(&job, "RUNNING");
     let page = report(&slurm, &file, &job).unwrap();
-    assert!(page.contains("2 hosts (host-[1,3]) with 2 HCAs"), "{page}");
+    assert!(page.contains(r"2 hosts (host-\[1,3\]) with 2 HCAs"), "{page}");
     // Tasks of an array, each on a node.
     let array = slurm.submit(&["-a", "0-1", "-w", "host-2"], "sleep 60");
     slurm.wait_job(&format!("{array}_0"), "RUNNING");
@@ -343,7 +343,7 @@ fn job_that_has_ended_is_found_by_accounting() {
         (ended().trim() == "COMPLETED|host-[1-2]").then_some(())
     });
     let page = report(&slurm, &file, &job).unwrap();
-    assert!(page.contains("2 hosts (host-[1-2]) with 2 HCAs"), "{page}");
+    assert!(page.contains(r"2 hosts (host-\[1-2\]) with 2 HCAs"), "{page}");
     let problem = report(&slurm, &file, "999").unwrap_err();
     assert!(problem.contains("sacct does not know it"), "{problem}");
 }
