@@ -1,5 +1,6 @@
 //! `impact`: bad links by what their repair frees.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use clap::Args;
@@ -88,13 +89,13 @@ fn summary(jobs: &JobsState, repairs: usize) -> String {
     let links = if repairs == 0 { "no bad links".to_owned() } else { plural(repairs, "bad link") };
     let mut text = format!("{links}, {}; upper bounds", plural(jobs.running, "running job"));
     if let Some(age) = jobs.age_seconds {
-        text += &format!("; jobs read {age:.0} s ago");
+        let _ = write!(text, "; jobs read {age:.0} s ago");
     }
     if let Some(problem) = &jobs.problem {
-        text += &format!("; reading fails: {problem}");
+        let _ = write!(text, "; reading fails: {problem}");
     }
     if jobs.unknown_hosts > 0 {
-        text += &format!("; {} of jobs in no fabric", plural(jobs.unknown_hosts, "host"));
+        let _ = write!(text, "; {} of jobs in no fabric", plural(jobs.unknown_hosts, "host"));
     }
     text
 }

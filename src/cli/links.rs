@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 
@@ -268,11 +269,11 @@ fn reservations(crossed: &CrossedLinks) -> String {
     let mut text = String::new();
     if crossed.unknown_routes > 0 {
         let why = tables_unread(&crossed.tables);
-        text += &format!("; {} not known: {why}", plural(crossed.unknown_routes, "route"));
+        let _ = write!(text, "; {} not known: {why}", plural(crossed.unknown_routes, "route"));
     }
     if crossed.broken_routes > 0 {
         let broken = plural(crossed.broken_routes, "route");
-        text += &format!("; {broken} end before the destination");
+        let _ = write!(text, "; {broken} end before the destination");
     }
     if crossed.may_differ {
         text += "; adaptive routing: packets may cross other links, too";

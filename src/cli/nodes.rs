@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 
@@ -215,10 +216,10 @@ fn retain_crossing(found: &mut Nodes, crossing: &HostsOfLink) {
 /// What is not known of the hosts that cross a link.
 fn reservations(crossing: &HostsOfLink) -> String {
     let mut text = format!("; packets of {} cross", plural(crossing.hosts.len(), "host"));
-    text += &format!(" {}", crossing.link);
+    let _ = write!(text, " {}", crossing.link);
     if crossing.incomplete {
         let why = tables_unread(&crossing.tables);
-        text += &format!("; there may be more: {why}");
+        let _ = write!(text, "; there may be more: {why}");
     }
     if crossing.may_differ {
         text += "; adaptive routing: packets of other hosts may cross it, too";

@@ -1,5 +1,6 @@
 //! `route`: the cables between two nodes, by the forwarding tables of the switches, with their verdicts.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use clap::Args;
@@ -131,14 +132,14 @@ fn summary(found: &Routes) -> String {
     };
     let mut text = routes + &plural(count, "cable");
     if let Some(age) = found.tables.age_seconds {
-        text += &format!("; tables read {age:.0} s ago");
+        let _ = write!(text, "; tables read {age:.0} s ago");
     }
     let broken = found.routes.iter().filter(|route| route.broken.is_some()).count();
     if broken > 0 {
-        text += &format!("; {} before the destination", ends(broken));
+        let _ = write!(text, "; {} before the destination", ends(broken));
     }
     if !found.tables.unread.is_empty() || found.tables.limit.is_some() {
-        text += &format!("; {}", tables_unread(&found.tables));
+        let _ = write!(text, "; {}", tables_unread(&found.tables));
     }
     if found.may_differ {
         text += "; adaptive routing: packets may cross other cables, too";

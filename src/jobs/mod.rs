@@ -157,12 +157,13 @@ impl JobsMonitor {
         if self.latest.problem == self.logged {
             return;
         }
-        match &self.latest.problem {
-            Some(problem) => tracing::warn!(
+        if let Some(problem) = &self.latest.problem {
+            tracing::warn!(
                 source, %problem,
                 "running jobs not read: the last known ones are shown for 5 intervals"
-            ),
-            None => tracing::info!(source, jobs = self.latest.list.jobs.len(), "running jobs read"),
+            );
+        } else {
+            tracing::info!(source, jobs = self.latest.list.jobs.len(), "running jobs read");
         }
         self.logged.clone_from(&self.latest.problem);
     }

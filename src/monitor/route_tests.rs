@@ -274,7 +274,7 @@ fn hosts_that_cross_a_bad_cable_are_published_by_themselves() {
         }
         assert!(!senders.is_empty(), "{end}");
         let names =
-            |names: &[Arc<str>]| names.iter().map(|it| it.to_string()).collect::<BTreeSet<_>>();
+            |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
         assert_eq!(names(&found.hosts[nth].senders), senders, "{end}");
         assert_eq!(names(&found.hosts[nth].receivers), receivers, "{end}");
     }

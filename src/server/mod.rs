@@ -100,9 +100,10 @@ pub const PROBES: [&str; 2] = ["/-/healthy", "/-/ready"];
 pub fn request_class(telemetry_path: &str, path: &str) -> RequestClass {
     match path {
         DUMP => RequestClass::Download,
-        address::STYLE | address::ICON => RequestClass::Ready,
-        // They wait for the monitor, and must not keep others from being built meanwhile; few can wait at a time.
-        ROUTE | CROSSED | address::ROUTE | address::CROSSED => RequestClass::Ready,
+        // Routes wait for the monitor, and must not keep others from being built meanwhile; few can wait at a time.
+        address::STYLE | address::ICON | ROUTE | CROSSED | address::ROUTE | address::CROSSED => {
+            RequestClass::Ready
+        }
         _ if is_hosts_of_link(path) => RequestClass::Ready,
         _ if path.starts_with("/api/") => RequestClass::Api,
         _ if path == telemetry_path || PROBES.contains(&path) => RequestClass::Ready,

@@ -82,6 +82,7 @@ fn unanswered(why: &Unanswered, not_found: StatusCode) -> Response {
     }
 }
 
+#[expect(clippy::result_large_err, reason = "a response, once a request")]
 fn answer(found: Result<impl Serialize, Unanswered>, not_found: StatusCode) -> Answer {
     let model = found.map_err(|why| unanswered(&why, not_found))?;
     let json = serde_json::to_vec(&model).map_err(|_| internal_error())?;

@@ -72,7 +72,7 @@ fn table(found: &Impact, are_several: bool) -> Markup {
 
 /// A number of hours: short ones with a digit behind the point.
 fn hours(hours: f64) -> String {
-    if hours < 10.0 { format!("{hours:.1}") } else { grouped(hours as u64) }
+    if hours < 10.0 { format!("{hours:.1}") } else { format!("{hours:.0}") }
 }
 
 /// The jobs that a bad or degraded link may hurt; nothing if jobs are not read.
@@ -126,9 +126,9 @@ fn jobs_of(found: &LinkImpact, clock: &LocalClock) -> Markup {
 }
 
 fn row(job: &JobAtRisk, clock: &LocalClock) -> Markup {
-    let time = |at: &Option<String>| match at {
-        Some(at) => components::timestamp_and_age(clock, at, None),
-        None => html! { "unknown" },
+    let time = |at: &Option<String>| {
+        let Some(at) = at else { return html! { "unknown" } };
+        components::timestamp_and_age(clock, at, None)
     };
     html! { tr {
         th scope="row" { bdi { (job.id) } }

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use fabric_api::address;
 use fabric_api::model::{
-    CrossedLinks, HostsOfDirection, HostsOfLink, Route, RouteCable, Routes, TablesRead,
+    CrossedLinks, HostsOfDirection, HostsOfLink, PortName, Route, RouteCable, Routes, TablesRead,
 };
 use fabric_api::route_desk::Unanswered;
 use fabric_history::local_clock::LocalClock;
@@ -193,7 +193,7 @@ pub(super) async fn hosts_of_link(
 
 fn hosts(found: &HostsOfLink) -> Markup {
     let label =
-        found.directions.first().map(|it| [&it.from, &it.to].map(|port| port.label()).join(" – "));
+        found.directions.first().map(|it| [&it.from, &it.to].map(PortName::label).join(" – "));
     html! {
         p { a href=(address::link(&found.fabric, &found.link)) { bdi { (label.as_deref().unwrap_or(&found.link)) } } }
         p {

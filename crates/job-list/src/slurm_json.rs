@@ -126,22 +126,22 @@ impl RawJob {
                 Ok(hosts) if hosts.is_empty() => None,
                 hosts => Some(hosts.ok()),
             },
-            Value::Array(nodes) => named(nodes.iter()),
+            Value::Array(nodes) => named(nodes.iter()).map(Some),
             // In 21.08 the keys are numbers.
-            Value::Object(nodes) => named(nodes.values()),
+            Value::Object(nodes) => named(nodes.values()).map(Some),
             _ => None,
         })?
     }
 }
 
 /// The names of objects, each of a node; `None` if there are none.
-fn named<'a>(nodes: impl Iterator<Item = &'a Value>) -> Option<Option<Vec<String>>> {
+fn named<'a>(nodes: impl Iterator<Item = &'a Value>) -> Option<Vec<String>> {
     let name = |node: &Value| {
         let name = ["name", "nodename", "hostname"].into_iter().find_map(|key| node[key].as_str());
         name.and_then(label)
     };
     let names: Vec<String> = nodes.filter_map(name).collect();
-    (!names.is_empty()).then_some(Some(names))
+    (!names.is_empty()).then_some(names)
 }
 
 /// A number in one of its forms; `None` if it is not set or infinite.

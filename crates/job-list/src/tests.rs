@@ -131,7 +131,8 @@ fn jobs_whose_hosts_cannot_be_read_are_counted() {
 
 #[test]
 fn more_jobs_or_hosts_than_any_cluster_has_are_refused() {
-    let lines: String = (0..=MAX_JOBS).map(|id| format!("{id}|u|p|RUNNING|1|2|h\n")).collect();
+    let lines: Vec<String> = (0..=MAX_JOBS).map(|id| format!("{id}|u|p|RUNNING|1|2|h\n")).collect();
+    let lines = lines.concat();
     assert_eq!(squeue_text(&lines).unwrap_err(), JobListError::TooManyJobs);
     let wide =
         |id: u32| format!(r#"{{"job_id": {id}, "job_state": "RUNNING", "nodes": "h[0-65535]"}}"#);
