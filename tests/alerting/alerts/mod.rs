@@ -25,8 +25,20 @@ const ANY_EXPORTER: &str =
 const OF_FABRIC: &str = r#"{{ with printf "fabric:fabric_exporter_web_info:url{fabric=%q}" $labels.fabric | query }}{{ . | first | label "url" }}{{ end }}"#;
 /// The same for a host: that of its own exporter.
 const OF_HOST: &str = r#"{{ with printf "instance:fabric_exporter_web_info:url{instance=%q}" $labels.instance | query }}{{ . | first | label "url" }}{{ end }}"#;
-/// Metrics of Prometheus itself.
-const FOREIGN: [&str; 2] = ["up", "ALERTS"];
+/// Metrics of Prometheus itself, and of the exporters that say where jobs and pods run.
+const FOREIGN: [&str; 11] = [
+    "up",
+    "ALERTS",
+    "slurm_node_job",
+    "slurm_job_info",
+    "slurm_job_process_count",
+    "cgroup_info",
+    "slurm_proc_pid",
+    "DCGM_FI_DEV_FB_USED",
+    "kube_pod_info",
+    "kube_pod_container_resource_requests",
+    "kube_pod_status_phase",
+];
 /// Runs a program on files, and panics with its output if it fails.
 fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
     let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();

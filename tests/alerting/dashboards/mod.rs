@@ -3,6 +3,7 @@
 
 mod false_green;
 mod grafana;
+mod jobs;
 mod layout;
 mod profiles;
 mod shown;
@@ -74,7 +75,7 @@ fn dashboards() -> BTreeMap<String, Value> {
             (path.file_stem().unwrap().to_string_lossy().into_owned(), board)
         })
         .collect();
-    assert_eq!(found.len(), 6);
+    assert_eq!(found.len(), 7);
     found
 }
 

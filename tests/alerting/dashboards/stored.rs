@@ -9,13 +9,13 @@ use crate::dashboards::{dashboards, panels, shown, text, variables};
 use test_rig::Prometheus;
 
 /// What panels show for stored samples, as `1 red`.
-struct Stored {
+pub struct Stored {
     prometheus: Prometheus,
     variables: BTreeMap<&'static str, String>,
 }
 
 impl Stored {
-    fn new(samples: &[Sample]) -> Self {
+    pub fn new(samples: &[Sample]) -> Self {
         let all = [("fabric", ".+"), ("instance", ".+"), ("__range", "6h")];
         Stored {
             prometheus: situations::stored(samples),
@@ -34,7 +34,7 @@ impl Stored {
         words.join(", ")
     }
 
-    fn assert(&self, wanted: &[(&str, &str, &str)]) {
+    pub fn assert(&self, wanted: &[(&str, &str, &str)]) {
         let wrong: Vec<String> = (wanted.iter())
             .map(|&(board, title, wanted)| (board, title, wanted, self.shows(board, title)))
             .filter(|(_, _, wanted, shows)| wanted != shows)
