@@ -10,6 +10,8 @@ GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 PYTHON := python3 python3-venv
 # Browser that loads the pages in tests.
 BROWSER := chromium chromium-driver
+# A Slurm cluster on the loopback, for tests/deploy, and the database for its accounting, without that database's service.
+SLURM := munge slurmctld slurmd slurm-client slurmdbd mariadb-server-core mariadb-client-core
 # Build dependencies of the cargo feature `verbs`, on by default.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
 # For `make packages`: rpmbuild, and the packages that are installed in the guest's Debian.
@@ -164,7 +166,7 @@ rpm: manuals ## an RPM, below target/rpm
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
 
 deps: ## install the Debian packages that the tests need, and fetch the kernel of the guest
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(PYTHON) $(VERBS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(PYTHON) $(SLURM) $(VERBS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
 

@@ -40,6 +40,7 @@ pub mod replay;
 pub mod rules;
 pub mod seat;
 pub mod simulated;
+pub mod slurm;
 pub mod sysfs;
 pub mod tools;
 pub mod topology;
@@ -58,12 +59,13 @@ pub use prometheus::Prometheus;
 pub use proxy::Proxy;
 pub use seat::Seat;
 pub use simulated::Simulated;
+pub use slurm::Slurm;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each external program the tests use, to report what to install.
-const PACKAGES: [(&str, &str); 22] = [
+const PACKAGES: [(&str, &str); 34] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -86,6 +88,18 @@ const PACKAGES: [(&str, &str); 22] = [
     ("mke2fs", "e2fsprogs"),
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
+    ("munged", "munge"),
+    ("slurmctld", "slurmctld"),
+    ("slurmd", "slurmd"),
+    ("slurmdbd", "slurmdbd"),
+    ("sinfo", "slurm-client"),
+    ("scontrol", "slurm-client"),
+    ("sbatch", "slurm-client"),
+    ("scancel", "slurm-client"),
+    ("squeue", "slurm-client"),
+    ("sacct", "slurm-client"),
+    ("mariadbd", "mariadb-server-core"),
+    ("mariadb-install-db", "mariadb-server-core mariadb-client-core"),
 ];
 
 /// The path of an external program, or a panic with the package to install.
