@@ -89,6 +89,7 @@ pub(crate) fn lids(fabric: &Fabric, port: PortIndex) -> impl Iterator<Item = u16
 mod tests {
     use super::*;
     use ib_health::testing::snapshot;
+    use ib_mad::Lid;
 
     #[test]
     fn each_spelling_of_a_node_and_of_a_port_is_found() {
@@ -114,7 +115,10 @@ mod tests {
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
-        let lid = fabric.lid_of(fabric.ports_of(NodeIndex(1)).next().unwrap()).unwrap();
-        assert_eq!(found(&lid.0.to_string()), [(1, Some(1))]);
+        // No GUID of this fabric.
+        let port = fabric.ports_of(NodeIndex(1)).next().unwrap();
+        fabric.ports[port.0 as usize].status.as_mut().unwrap().lid = Lid(77);
+        let places = places(&fabric, "77");
+        assert_eq!(places, [FabricPlace { node: NodeIndex(1), port: Some(port) }]);
     }
 }

@@ -87,7 +87,7 @@ const BAD: [Sample; 15] = [
 #[test]
 fn jobs_and_pods_on_bad_cables_are_counted_once() {
     Stored::new(&[&SWEPT[..], &SCHEDULED, &BAD].concat()).assert(&[
-        ("jobs", "Data", "9 green"),
+        ("jobs", "Data", "fresh green"),
         ("jobs", "Jobs on bad cables", "2 red"),
         ("jobs", "Jobs on degraded cables", "1 orange"),
         ("jobs", "Pods on bad cables", "1 red"),
@@ -131,7 +131,7 @@ fn jobs_on_unknown_hosts_are_no_zero() {
     }
     let stale = [&SWEPT[..1], &SWEPT[1..2], &SWEPT[3..], &SCHEDULED].concat();
     Stored::new(&stale).assert(&[
-        ("jobs", "Data", "-1 red"),
+        ("jobs", "Data", "stale red"),
         ("jobs", "Jobs on bad cables", "No data text"),
         ("jobs", "Free hosts with bad cables", "No data text"),
     ]);
