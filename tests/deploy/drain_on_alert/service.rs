@@ -39,7 +39,8 @@ impl Service {
     fn ask(&self, method: &str, headers: &[&str], body: &str) -> u16 {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let headers: Vec<String> = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let headers = headers.concat();
         let length = body.len();
         write!(stream, "{method} / HTTP/1.1\r\nContent-Length: {length}\r\n{headers}\r\n{body}")
             .unwrap();
