@@ -81,6 +81,10 @@ fn refused_table(refused: &[Refused], has_fabrics: bool) -> Table {
 fn of_what(what: &What, left: &Left) -> Vec<String> {
     let name = match what.kind {
         "link" => what.name.clone(),
+        // Those of all planes.
+        "switch" if what.nodes.len() > 1 => {
+            format!("switch {} ({} nodes)", what.name, what.nodes.len())
+        }
         kind => format!("{kind} {}", what.name),
     };
     let worst = left.worst_leaf.as_ref().map(|leaf| leaf.node.clone()).unwrap_or_default();
