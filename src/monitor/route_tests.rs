@@ -182,9 +182,12 @@ fn egress(route: &Route) -> Vec<String> {
     cables.map(|cable| format!("{}[{}]", cable.from.node, cable.from.port)).collect()
 }
 
+/// The ports of hosts that have a cable.
 fn hosts(simulation: &Simulation) -> Vec<PortId> {
     let net = simulation.net();
-    net.port_ids().filter(|port| net.node_of(*port).kind == NodeKind::Ca).collect()
+    let has_cable = |port: &PortId| simulation.port(*port).cable.is_some();
+    let ports = net.port_ids().filter(|port| net.node_of(*port).kind == NodeKind::Ca);
+    ports.filter(has_cable).collect()
 }
 
 #[test]

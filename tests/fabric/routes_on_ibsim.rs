@@ -204,7 +204,7 @@ fn command_sweeps_by_itself_and_agrees_with_ibtracert() {
             let expected: Vec<u64> = traced.iter().map(|(egress, ..)| u64::from(*egress)).collect();
             assert_eq!(egress, expected, "{from} to {lid}");
         }
-        let unknown = rig::run_to_exit(&ibsim, &["route", "1", "no-such-host"]);
+        let unknown = rig::run_to_exit(&ibsim, &["route", &from.to_string(), "no-such-host"]);
         assert_eq!(unknown.status.code(), Some(2), "{}", unknown.stderr);
         assert!(unknown.stderr.contains("\"no-such-host\""), "{}", unknown.stderr);
     }
