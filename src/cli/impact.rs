@@ -126,8 +126,8 @@ fn row(it: &LinkImpact) -> super::table::Row {
         Verdict::word(&it.verdict).to_owned(),
         grouped(it.jobs_at_risk),
         grouped(it.nodes_at_risk),
-        format!("{:.1}", it.node_hours_left),
-        it.gpu_hours_left.map(|hours| format!("{hours:.1}")).unwrap_or_default(),
+        hours(it.node_hours_left),
+        hours(it.gpu_hours_left),
         it.fabric.clone(),
         a,
         b,
@@ -135,6 +135,11 @@ fn row(it: &LinkImpact) -> super::table::Row {
         ids.join(","),
     ];
     (Verdict::from_label(&it.verdict).and_then(Color::of), cells)
+}
+
+/// Empty if they are not known.
+fn hours(hours: Option<f64>) -> String {
+    hours.map(|hours| format!("{hours:.1}")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -149,7 +154,7 @@ mod tests {
             verdict: "bad".into(),
             jobs_at_risk: 2,
             nodes_at_risk: 1200,
-            node_hours_left: 2.25,
+            node_hours_left: Some(2.25),
             ..LinkImpact::default()
         };
         let found = Impact { repairs: vec![repair], ..Impact::default() };

@@ -61,7 +61,7 @@ fn jobs_of_a_directory_are_at_risk_until_they_are_forgotten() {
     let found = repair(&exporter);
     assert_eq!((found.jobs_at_risk, found.nodes_at_risk), (1, 2), "{found:?}");
     assert_eq!((&*found.jobs[0].id, found.jobs[0].gpus), ("4711", Some(16)));
-    assert!(found.node_hours_left > 0.0 && found.gpu_hours_left > Some(0.0), "{found:?}");
+    assert!(found.node_hours_left > Some(0.0) && found.gpu_hours_left > Some(0.0), "{found:?}");
     let metrics = exporter.metrics();
     let of_link = [("link", &*found.link)];
     assert_eq!(metrics.get("infiniband_link_jobs_at_risk", &of_link), Some(1.0));

@@ -4,7 +4,7 @@
 //! those of a parallel job wait for the slowest. That is an upper bound, and is called so: many errors are corrected, and
 //! not every packet of a host crosses a link that some of them cross.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -191,7 +191,7 @@ pub fn impact(state: &SharedState, filter: &Filter, now: SystemTime) -> Impact {
     }
     repairs.sort_by(|a, b| {
         let size = |it: &LinkImpact| Reverse((it.nodes_at_risk, it.jobs_at_risk));
-        let hours = || b.node_hours_left.total_cmp(&a.node_hours_left);
+        let hours = || b.node_hours_left.partial_cmp(&a.node_hours_left).unwrap_or(Ordering::Equal);
         let place = |it: &LinkImpact| (it.fabric.clone(), it.link.clone());
         size(a).cmp(&size(b)).then_with(hours).then_with(|| place(a).cmp(&place(b)))
     });
@@ -267,7 +267,8 @@ fn link_impact(
         hosts: hosts.own.iter().map(|host| (*host).to_owned()).collect(),
         jobs_at_risk: jobs.len(),
         nodes_at_risk: index.nodes(&jobs),
-        node_hours_left: node_hours(all(), left),
+        node_hours_left: (jobs.is_empty() || all().any(|job| job.end.is_some()))
+            .then(|| node_hours(all(), left)),
         node_hours_since: node_hours(all(), lost),
         gpu_hours_left: gpu_hours(all(), left),
         gpu_hours_since: gpu_hours(all(), lost),
@@ -375,12 +376,13 @@ mod tests {
         let first = &impact.repairs[0];
         assert_eq!((&first.hosts[..], first.crossing_hosts), (&["host-b".to_owned()][..], None));
         // Three hosts for an hour; and for two hours, and one host for one.
-        assert!((first.node_hours_left - 3.0).abs() < 1e-9, "{first:?}");
+        assert!((first.node_hours_left.unwrap() - 3.0).abs() < 1e-9, "{first:?}");
         assert!((first.node_hours_since - 7.0).abs() < 1e-9, "{first:?}");
         assert_eq!((first.gpu_hours_left, first.gpu_hours_since), (Some(8.0), Some(16.0)));
         assert_eq!((&*first.jobs[0].id, first.jobs[0].nodes_at_link), ("2", 1));
         let second = &impact.repairs[1];
         assert_eq!((second.jobs_without_end, second.gpu_hours_left), (1, None));
+        assert_eq!(second.node_hours_left, None, "its only job has no time limit");
         // It is bad since 100 s after the beginning of time.
         assert!((second.node_hours_since - (NOW - 100) as f64 / HOUR).abs() < 1e-9, "{second:?}");
         let JobsState { running, unknown_hosts, known, .. } = impact.jobs;

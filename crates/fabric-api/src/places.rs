@@ -117,7 +117,7 @@ mod tests {
         }
         // No GUID of this fabric.
         let port = fabric.ports_of(NodeIndex(1)).next().unwrap();
-        fabric.ports[port.0 as usize].status.as_mut().unwrap().lid = Lid(77);
+        fabric.ports[port].status.as_mut().unwrap().lid = Lid(77);
         let places = places(&fabric, "77");
         assert_eq!(places, [FabricPlace { node: NodeIndex(1), port: Some(port) }]);
     }

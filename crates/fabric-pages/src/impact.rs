@@ -58,8 +58,8 @@ fn table(found: &Impact, are_several: bool) -> Markup {
                     th scope="row" { a href=(address::link(&it.fabric, &it.link)) { bdi { (it.ends.join(" – ")) } } }
                     td .n { (grouped(it.jobs_at_risk as u64)) }
                     td .n { (grouped(it.nodes_at_risk as u64)) }
-                    td .n { (hours(it.node_hours_left)) }
-                    td .n { @match it.gpu_hours_left { Some(left) => (hours(left)), None => "unknown" } }
+                    td .n { (known_hours(it.node_hours_left)) }
+                    td .n { (known_hours(it.gpu_hours_left)) }
                     td { @if let Some(repair) = &it.repair { (repair.description) } }
                 } } }
             } }
@@ -71,8 +71,10 @@ fn table(found: &Impact, are_several: bool) -> Markup {
 }
 
 /// A number of hours: short ones with a digit behind the point.
-fn hours(hours: f64) -> String {
-    if hours < 10.0 { format!("{hours:.1}") } else { format!("{hours:.0}") }
+fn known_hours(hours: Option<f64>) -> String {
+    let text =
+        |hours: f64| if hours < 10.0 { format!("{hours:.1}") } else { format!("{hours:.0}") };
+    hours.map_or_else(|| "unknown".to_owned(), text)
 }
 
 /// The jobs that a bad or degraded link may hurt; nothing if jobs are not read.

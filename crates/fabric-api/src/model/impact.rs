@@ -57,8 +57,8 @@ models! {
         pub jobs_at_risk: usize,
         /// The number of hosts of these jobs, at the link or not: a job waits for its slowest host. An upper bound.
         pub nodes_at_risk: usize,
-        /// Node hours of these jobs from now until their time limits. An upper bound.
-        pub node_hours_left: f64,
+        /// Node hours of these jobs from now until their time limits; null if none of them has one. An upper bound.
+        pub node_hours_left: Option<f64>,
         /// Node hours of these jobs since the link has this verdict. An upper bound.
         pub node_hours_since: f64,
         /// GPU hours of these jobs until their time limits, of those whose GPUs are known; null if of none. An upper bound.

@@ -149,8 +149,11 @@ fn crossing(fabrics: &Fabrics, detail: &LinkDetail, clock: &LocalClock) -> Marku
             "Packets of " strong { (components::plural(hosts.len(), "host")) } " cross this link"
             @if found.is_incomplete() { " at least" }
             @if !hosts.is_empty() {
-                ": " (hosts.iter().take(MAX_HOSTS).copied().collect::<Vec<_>>().join(", "))
-                @if hosts.len() > MAX_HOSTS { " and " (hosts.len() - MAX_HOSTS) " more" }
+                @let list = hostlist::fold(hosts.iter().copied());
+                @if list.len() <= MAX_LIST { ": " (list) } @else {
+                    ": " (hostlist::fold(hosts.iter().take(MAX_HOSTS).copied()))
+                    " and " (hosts.len().saturating_sub(MAX_HOSTS)) " more"
+                }
             }
             "."
             @if found.may_differ { " With adaptive routing packets of others may cross it, too." }
@@ -204,6 +207,8 @@ fn end_now(view: FabricView<'_>, end: PortKey) -> Markup {
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
 /// The most hosts named.
 const MAX_HOSTS: usize = 20;
+/// The longest list of all of them, in characters.
+const MAX_LIST: usize = 400;
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
