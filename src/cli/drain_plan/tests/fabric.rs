@@ -121,18 +121,14 @@ impl Fabric {
         for word in repairs.split_whitespace() {
             let (ends, nth) = word.split_once('#').unwrap_or((word, "1"));
             let nth: usize = nth.parse().unwrap();
-            let place = match ends.split_once('-') {
-                Some((a, b)) => {
-                    let is_it = |link: &&Link| link.ends[0].node == a && link.ends[1].node == b;
-                    let end = &self.links.iter().filter(is_it).nth(nth - 1).unwrap().ends[0];
-                    vec![(end.guid.parse().unwrap(), Some(end.port))]
-                }
-                None => {
-                    let is_it =
-                        |node: &&Node| node.node == ends || node.host.as_deref() == Some(ends);
-                    let nodes = self.nodes.iter().filter(is_it);
-                    nodes.map(|node| (node.guid.parse().unwrap(), None)).collect()
-                }
+            let place = if let Some((a, b)) = ends.split_once('-') {
+                let is_it = |link: &&Link| link.ends[0].node == a && link.ends[1].node == b;
+                let end = &self.links.iter().filter(is_it).nth(nth - 1).unwrap().ends[0];
+                vec![(end.guid.parse().unwrap(), Some(end.port))]
+            } else {
+                let is_it = |node: &&Node| node.node == ends || node.host.as_deref() == Some(ends);
+                let nodes = self.nodes.iter().filter(is_it);
+                nodes.map(|node| (node.guid.parse().unwrap(), None)).collect()
             };
             targets.extend(select::of_places(net, ends, &place).unwrap());
         }
