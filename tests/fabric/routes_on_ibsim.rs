@@ -132,11 +132,17 @@ fn traced(ibsim: &Ibsim, (from, to): (u16, u16)) -> Vec<Link> {
 }
 
 /// Compares all routes, and returns them.
-fn agrees(ibsim: &Ibsim, pairs: usize) -> Routes {
+/// The routes are those of ibtracert, and those of the tables that OpenSM says it has written.
+fn agrees(ibsim: &Ibsim, opensm: &OpenSm, pairs: usize, switches: usize) -> Routes {
     let routes = routes(ibsim);
     assert_eq!(routes.len(), pairs);
+    let tables = opensm.forwarding_tables(switches);
     for (ends, links) in &routes {
         assert_eq!(*links, traced(ibsim, *ends), "{ends:?}");
+        for pair in links.windows(2) {
+            let [(_, switch, _), (egress, ..)] = *pair else { unreachable!() };
+            assert_eq!(tables.get(&(switch, ends.1)), Some(&egress), "{ends:?} at {switch:#x}");
+        }
     }
     routes
 }
@@ -146,13 +152,14 @@ fn agrees_before_and_after(net: &str, lmc: u8, link: &str) {
     let ibsim = Ibsim::start(net);
     let hosts = topology::usable_hosts(net).len();
     let pairs = (hosts * (hosts - 1)) << lmc;
+    let switches = net.lines().filter(|line| line.starts_with("Switch")).count();
     let opensm = OpenSm::start_with_lmc(&ibsim, lmc);
-    let before = agrees(&ibsim, pairs);
+    let before = agrees(&ibsim, &opensm, pairs, switches);
     drop(opensm);
     ibsim.console(&format!("Unlink {link}"));
     // Another one, so that it is certain when the tables are written.
-    let _opensm = OpenSm::start_with_lmc(&ibsim, lmc);
-    let after = agrees(&ibsim, pairs);
+    let opensm = OpenSm::start_with_lmc(&ibsim, lmc);
+    let after = agrees(&ibsim, &opensm, pairs, switches);
     assert_ne!(before, after, "the link carried routes");
     if lmc > 0 {
         let differs = |((from, to), links): (&(u16, u16), &Vec<Link>)| {

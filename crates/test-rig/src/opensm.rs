@@ -1,5 +1,7 @@
 //! `OpenSM`, the subnet manager: assigns LIDs, configures the switches' routes, and responds to SA queries.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ib_mad::{Guid, Lid};
@@ -22,6 +24,8 @@ const CONFIG: &str = "force_log_flush TRUE\nsweep_interval 0\n";
 /// A running `OpenSM`.
 pub struct OpenSm {
     running: Running,
+    /// Where it keeps its files.
+    dir: PathBuf,
 }
 
 impl OpenSm {
@@ -41,9 +45,11 @@ impl OpenSm {
         Self::start_until(seat, CONFIG, lids, "SUBNET UP")
     }
 
-    /// Starts `OpenSM` on the fabric's first host, with an LMC: each port of an adapter gets 2^LMC LIDs.
+    /// Starts `OpenSM` on the fabric's first host, with an LMC: each port of an adapter gets 2^LMC LIDs. It dumps its
+    /// [forwarding tables](Self::forwarding_tables).
     pub fn start_with_lmc(ibsim: &Ibsim, lmc: u8) -> Self {
-        let config = format!("{CONFIG}lmc {lmc}\n");
+        // 0x40 is OSM_LOG_ROUTING, 3 what it logs by default.
+        let config = format!("{CONFIG}lmc {lmc}\nlog_flags 0x43\n");
         Self::start_until(ibsim.sm_seat(), &config, &[], "SUBNET UP")
     }
 
@@ -91,7 +97,31 @@ impl OpenSm {
             }
             child::read_lossy(&log).contains(logs).then_some(())
         });
-        Self { running }
+        Self { running, dir }
+    }
+
+    /// The port for each LID at each switch, by its GUID, as it has dumped them: `opensm-lfts.dump`, after `SUBNET UP`.
+    pub fn forwarding_tables(&self, switches: usize) -> BTreeMap<(u64, u16), u8> {
+        let file = self.dir.join("opensm-lfts.dump");
+        let dump = wait_until(UP_LIMIT, "OpenSM's dump of forwarding tables", || {
+            let dump = child::read_lossy(&file);
+            (dump.matches(" lids dumped").count() == switches).then_some(dump)
+        });
+        let mut tables = BTreeMap::new();
+        let mut switch = 0;
+        for line in dump.lines() {
+            if let Some((_, rest)) = line.split_once(" guid 0x") {
+                let guid = rest.split(' ').next().unwrap_or_default();
+                switch = u64::from_str_radix(guid, 16).expect("GUID");
+            } else if let Some((lid, rest)) =
+                line.strip_prefix("0x").and_then(|line| line.split_once(' '))
+            {
+                let lid = u16::from_str_radix(lid, 16).expect("LID");
+                let port = rest.split(' ').next().and_then(|port| port.parse().ok());
+                tables.insert((switch, lid), port.expect("port"));
+            }
+        }
+        tables
     }
 
     /// Pauses it: requests to it stay unanswered.
