@@ -36,7 +36,8 @@ pub fn find(what: &str, id: &str) -> Result<Job, Fatal> {
     }
     // With -D also the runs before it was requeued.
     let accounting = ["-X", "-n", "-P", "-D", "-j", id, "-o", "JobIDRaw,State,Start,End,NodeList"];
-    let queue = ["-h", "-j", id, "-o", "%A|%T|%S|%e|%N"];
+    // Without -t not one that has just ended, which slurmctld knows for MinJobAge (5 minutes).
+    let queue = ["-h", "-t", "all", "-j", id, "-o", "%A|%T|%S|%e|%N"];
     let mut problems = Vec::new();
     for (program, arguments) in [("sacct", &accounting[..]), ("squeue", &queue[..])] {
         match run(program, arguments) {

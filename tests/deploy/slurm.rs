@@ -329,6 +329,13 @@ fn job_that_runs_is_found_without_accounting() {
         assert!(problem.contains(part), "{part}: {problem}");
     }
     slurm.told("scancel", &[&job, &array]);
+
+    // One that has ended, which slurmctld still knows.
+    let ended = slurm.submit(&["-w", "host-2"], "true");
+    let state = || slurm.told("squeue", &["-h", "-t", "all", "-j", &ended, "-o", "%T"]);
+    wait_until(LIMIT, "the end of the job", || (state().trim() == "COMPLETED").then_some(()));
+    let page = report(&slurm, &file, &ended).unwrap();
+    assert!(page.contains("1 host (host-2)"), "{page}");
 }
 
 #[test]

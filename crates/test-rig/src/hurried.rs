@@ -34,7 +34,8 @@ fn expression(line: &str, pace: u32) -> String {
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('[') {
         let (inside, after) = after.split_once(']').unwrap_or((after, ""));
-        let is_range = inside.starts_with(|first: char| first.is_ascii_digit());
+        // Not those of characters, as in `[0-9]+`.
+        let is_range = inside.split(':').all(|part| humantime::parse_duration(part).is_ok());
         let inside = if is_range {
             let parts: Vec<String> = inside.split(':').map(|part| shorter(part, pace)).collect();
             parts.join(":")

@@ -142,6 +142,11 @@ pub struct Incident {
     pub harm: Harm,
 }
 
+/// To the nearest second: sweeps are some microseconds more or less apart, and a client gets their times in milliseconds.
+pub(super) fn whole(length: Duration) -> Duration {
+    Duration::from_secs((length + Duration::from_millis(500)).as_secs())
+}
+
 impl Incident {
     /// How long it lasted, until `now` if it has not ended.
     pub fn length(&self, now: SystemTime) -> Duration {
@@ -151,9 +156,9 @@ impl Incident {
     /// How long it lasted, as text: `4m 15s`, `lasts`, and nothing of what has no length.
     pub fn length_text(&self) -> String {
         let Some(end) = self.ended else { return "lasts".into() };
-        match self.length(end).as_secs() {
-            0 => String::new(),
-            seconds => duration(Duration::from_secs(seconds)),
+        match whole(self.length(end)) {
+            Duration::ZERO => String::new(),
+            length => duration(length),
         }
     }
 

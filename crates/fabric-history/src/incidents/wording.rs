@@ -1,11 +1,9 @@
 //! The sentences of an incident: its title, why it happened, and what to do.
 
-use std::time::Duration;
-
 use crate::EventKind;
 use crate::incidents::cage::Cage;
 use crate::incidents::describe::View;
-use crate::incidents::incident::IncidentKind;
+use crate::incidents::incident::{IncidentKind, whole};
 use display_text::plural;
 use ib_health::outage::{ExpectedCause, duration};
 use ib_health::{Verdict, explain};
@@ -352,9 +350,4 @@ fn capitalized(text: &str) -> String {
         Some(char) => char.to_ascii_uppercase().to_string() + &text[1..],
         None => text.to_owned(),
     }
-}
-
-/// To the second.
-fn whole(length: Duration) -> Duration {
-    Duration::from_secs(length.as_secs())
 }
