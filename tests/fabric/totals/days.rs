@@ -289,7 +289,9 @@ impl Days {
     }
 
     fn run_all(&mut self, end: Duration) {
-        let result = self.run(end + QUIET).and_then(|()| self.ledger.all_read());
+        // Some trouble that begins before the end lasts longer: keys are unset up to two hours later.
+        let last = self.timeline.last_key_value().map_or(end, |((at, _), _)| end.max(*at));
+        let result = self.run(last + QUIET).and_then(|()| self.ledger.all_read());
         let most = |of: fn(&Refusals) -> u64| self.refusals.iter().map(of).max().unwrap_or(0);
         println!(
             "{:?}\nrefused at most in an hour: M_Key {}, P_Key {}, VSKey {}; in all {:?}",
