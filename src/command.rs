@@ -46,6 +46,24 @@ const MAX_ERROR: usize = 4096;
 /// How long a program that was killed is waited for, so that it is no zombie.
 const REAP_TIME: Duration = Duration::from_secs(1);
 
+/// The program and those that it has started, until it was waited for. They are killed also if nobody wants the output any
+/// more.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn kill(&mut self) {
+        if let Some(group) = self.0.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// The standard output of a program, which is found in `PATH` and gets its arguments without a shell. Times of Slurm are
 /// in seconds since 1970.
 pub async fn output(
@@ -69,15 +87,15 @@ pub async fn output(
         }
         child => child?,
     };
-    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
     let result = timeout(limits.time, finish(&mut child, limits.bytes)).await;
     let result = result.unwrap_or(Err(CommandError::TimeOut(limits.time)));
-    // An id means that it was not waited for yet, so no other process has it.
-    if child.id().is_some()
-        && let Some(group) = group
-    {
-        let _ = kill_process_group(group, Signal::KILL);
+    if child.id().is_some() {
+        group.kill();
         let _ = timeout(REAP_TIME, child.wait()).await;
+    } else {
+        // It was waited for: another process may have its id.
+        group.0 = None;
     }
     let (status, stdout, stderr) = result?;
     if status.success() {
@@ -159,6 +177,41 @@ mod tests {
             "it wrote more than 1048576 bytes"
         );
         assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn nothing_runs_on_when_the_output_is_not_wanted_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("id");
+        let script = format!("sleep 1000 & echo $! > {}; sleep 1000", file.display());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let id = runtime.block_on(async {
+            let limits = CommandLimits { time: LONG, bytes: 1 };
+            let arguments = ["-c", &*script];
+            let started = async {
+                loop {
+                    let text = std::fs::read_to_string(&file).unwrap_or_default();
+                    match text.strip_suffix('\n') {
+                        Some(id) => return id.to_owned(),
+                        None => tokio::time::sleep(Duration::from_millis(10)).await,
+                    }
+                }
+            };
+            tokio::select! {
+                output = output("sh", &arguments, limits) => panic!("{output:?}"),
+                id = started => id,
+            }
+        });
+        // An orphan may stay a zombie, if nobody waits for it.
+        let began = Instant::now();
+        let runs = || {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            !stat.is_empty() && !stat.contains(") Z ")
+        };
+        while runs() {
+            assert!(began.elapsed() < LONG, "the child of the program runs on");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -20,8 +20,12 @@ timeline:
 
 /// The flags of a demo of that story, with jobs from somewhere.
 fn flags(folder: &Path, from: &str) -> Vec<String> {
+    flags_of(STORY, folder, from)
+}
+
+fn flags_of(story: &str, folder: &Path, from: &str) -> Vec<String> {
     let scenario = folder.join("scenario.yml");
-    std::fs::write(&scenario, STORY).unwrap();
+    std::fs::write(&scenario, story).unwrap();
     let scenario = format!("--scenario={}", scenario.display());
     let from = format!("--jobs.from={from}");
     let others = ["--fabric.interval=1s", "--jobs.interval=10s"].map(str::to_owned);
@@ -95,6 +99,39 @@ fn jobs_of_a_directory_are_at_risk_until_they_are_forgotten() {
     assert!(output.status.code() == Some(1) && text.contains("No such file"), "{text}");
     let warnings = exporter.log().matches("running jobs not read").count();
     assert_eq!(warnings, 1, "logged once: {}", exporter.log());
+    assert!(exporter.stop().success());
+}
+
+/// A cable between two switches has one lane left. It is the cable of no host.
+const UPLINK: &str = "
+fabric: {fat-tree: {hosts: 8, radix: 6, down: 2, up: 2}}
+traffic: {pattern: none}
+timeline:
+- degrade: {at: 2s, link: 'leaf-0-1[3]', width: 1x}
+";
+
+#[test]
+fn jobs_whose_packets_cross_a_bad_uplink_are_at_risk() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = folder.path().join("jobs");
+    std::fs::create_dir(&jobs).unwrap();
+    for host in 0..8 {
+        std::fs::write(jobs.join(format!("host-{host}")), "4711\n").unwrap();
+    }
+    let flags = flags_of(UPLINK, folder.path(), &jobs.display().to_string());
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut exporter = Exporter::demo(&flags);
+    exporter.wait_ready();
+    let found = repair(&exporter);
+    assert!(found.hosts.is_empty() && found.crossing_hosts > Some(0), "{found:?}");
+    assert_eq!((found.jobs_at_risk, found.nodes_at_risk), (1, 8), "{found:?}");
+    let [job] = &found.jobs[..] else { panic!("one job: {found:?}") };
+    assert_eq!(job.nodes_at_link, 0);
+    assert_eq!(Some(job.nodes_crossing), found.crossing_hosts);
+    let page = exporter.get(&format!("/link/{}", found.link), &[]);
+    assert!(page.text().contains("no host’s own cable"), "{}", page.text());
+    let count = exporter.metrics().get("infiniband_link_jobs_at_risk", &[("link", &*found.link)]);
+    assert_eq!(count, Some(1.0));
     assert!(exporter.stop().success());
 }
 
