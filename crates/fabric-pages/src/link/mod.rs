@@ -159,7 +159,10 @@ fn crossing(fabrics: &Fabrics, detail: &LinkDetail, clock: &LocalClock) -> Marku
             @if found.may_differ { " With adaptive routing packets of others may cross it, too." }
             " " span .quiet { "Forwarding tables read at " (components::timestamp(clock, found.read_at)) "." }
         } }
-        p { a href=(address::link_hosts(&link.fabric, &link.link)) { "Ask which hosts' packets cross this link" } }
+        // While it is down nothing crosses it, and nobody can answer.
+        @if link.up == Some(true) {
+            p { a href=(address::link_hosts(&link.fabric, &link.link)) { "Ask which hosts' packets cross this link" } }
+        }
     }
 }
 
