@@ -4,6 +4,7 @@
 
 mod clear;
 mod counter_sources;
+mod counting;
 mod forwarding;
 mod planes;
 mod plans;

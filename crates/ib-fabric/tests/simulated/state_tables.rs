@@ -12,8 +12,9 @@ use ib_mad::smp::SwitchPortStateTable;
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::{LocalPort, MadTransport, OutgoingMad, Received, SendError, TransportError};
+use ib_umad::MadTransport;
 
+use super::counting::Counting;
 use super::plans::{discovered, swept};
 use super::{DETAILS, FEC};
 use ib_mad::pma::OptionalCounters;
@@ -30,41 +31,6 @@ struct World {
     /// Requests of all sweeps.
     tables: usize,
     port_infos: usize,
-}
-
-/// Counts SMPs by attribute.
-struct Counting {
-    transport: SimTransport,
-    smps: Vec<u16>,
-}
-
-impl MadTransport for Counting {
-    fn now(&self) -> Moment {
-        self.transport.now()
-    }
-
-    fn anchor(&self) -> ib_mad::moment::Anchor {
-        self.transport.anchor()
-    }
-
-    fn local_port(&self) -> LocalPort {
-        self.transport.local_port()
-    }
-
-    fn refresh(&mut self) {
-        self.transport.refresh();
-    }
-
-    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
-        if outgoing.class.is_smp() {
-            self.smps.push(outgoing.mad.attribute());
-        }
-        self.transport.send(outgoing)
-    }
-
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
-        self.transport.receive(until)
-    }
 }
 
 impl World {
