@@ -92,7 +92,7 @@ packages: deps ## build and test the Debian package and the RPM (builds cargo-de
 advisories: policy ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, the pages and the rules
+bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, the findings on a site, the pages and the rules
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
@@ -102,7 +102,9 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	@$(MAKE) --no-print-directory build
 	PROGRAM_UNDER_TEST=$(abspath $(TARGET))/release/fabric-exporter cargo bench $(LOCKED) --profile dev --bench host
 	cargo bench $(LOCKED) --bench load
+	cargo bench $(LOCKED) --bench noise
 	cargo bench $(LOCKED) --bench pages
+	cargo bench $(LOCKED) --bench past
 	@# It measures Prometheus, not our code.
 	cargo bench $(LOCKED) --profile dev --bench rules
 	cargo bench $(LOCKED) --bench shards

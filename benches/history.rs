@@ -11,6 +11,8 @@
 //! from the page cache, as they are on a host that has just written them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+#[path = "measure/long_history.rs"]
+mod long_history;
 mod measure;
 use test_rig as rig;
 
@@ -27,10 +29,8 @@ use fabric_history::settings::HistorySettings;
 use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::{Observation, RecorderMetrics};
-use ib_fabric::Snapshot;
-use ib_mad::counter::CounterKind;
-use ib_mad::{Counter, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
+use long_history::{Noise, go_on, lengthen};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 use rig::Simulated;
@@ -61,49 +61,6 @@ const SUSPECTS: usize = 20;
 
 /// The hours of a week.
 const HOURS: i64 = 168;
-
-/// Numbers without a pattern (a linear congruential generator, Knuth's).
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 16) % most
-    }
-}
-
-/// Advances by one interval.
-fn go_on(snapshot: &mut Snapshot, noise: &mut Noise) {
-    snapshot.began = snapshot.began + INTERVAL;
-    snapshot.ended = snapshot.began + Duration::from_secs(2);
-    for (port, reading) in snapshot.readings.iter_mut().enumerate() {
-        let Some(reading) = reading else { continue };
-        reading.at = Moment(snapshot.began.0 + noise.below(2_000_000_000));
-        let (is_busy, is_bad) = (port % 5 < 3, port % 100 == 0);
-        for counter in Counter::all() {
-            let Some(total) = reading.get(counter) else { continue };
-            let more = match (counter.row().kind, counter) {
-                // Up to 50 GB/s for 15 s, in words of four bytes, and packets of some KB.
-                (CounterKind::Traffic, Counter::XmitData | Counter::RcvData) if is_busy => {
-                    noise.below(187_500_000_000)
-                }
-                (CounterKind::Traffic, Counter::MulticastXmitPkts | Counter::MulticastRcvPkts)
-                    if is_busy =>
-                {
-                    noise.below(100)
-                }
-                (CounterKind::Traffic, _) if is_busy => noise.below(200_000_000),
-                (_, Counter::XmitWait | Counter::FecCorrectedBlocks) if is_busy => {
-                    noise.below(1 << 20)
-                }
-                (CounterKind::Error, Counter::SymbolErrors) if is_bad => 1 + noise.below(50),
-                _ => 0,
-            };
-            reading.set(counter, total + more);
-        }
-    }
-}
 
 /// The CPU time of this thread, in seconds.
 fn cpu() -> f64 {
@@ -146,7 +103,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     let mut noise = Noise(1);
     for sweep in 0..=SWEEPS {
         if sweep > 0 {
-            go_on(Arc::make_mut(seen.snapshot.as_mut().unwrap()), &mut noise);
+            go_on(Arc::make_mut(seen.snapshot.as_mut().unwrap()), INTERVAL, &mut noise);
             seen.stats.sweeps += 1;
         }
         let snapshot = seen.snapshot.as_ref().unwrap();
@@ -164,36 +121,6 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     costs.peak = HEAP.peak_usage() - before;
     assert_eq!((account.errors(), account.get().missed), (0, 0));
     costs
-}
-
-/// Copies the digested hour and its sweeps to make a week.
-fn lengthen(file: &Path) {
-    let db = rusqlite::Connection::open(file).unwrap();
-    db.execute_batch("BEGIN").unwrap();
-    for hour in 1..HOURS {
-        db.execute(
-            "INSERT INTO spans (fabric, first, began, ended, traffic, sweeps, last)
-             SELECT fabric, first - ?1 * 3600000000, began - ?1 * 3600000000,
-                 ended - ?1 * 3600000000, traffic - ?1 * 3600000000, sweeps, 0 FROM spans WHERE id = 1",
-            [hour],
-        )
-        .unwrap();
-        let span = db.last_insert_rowid();
-        db.execute(
-            "INSERT INTO digests (span, tier, part, data)
-             SELECT ?1, tier, part, data FROM digests WHERE span = 1",
-            [span],
-        )
-        .unwrap();
-        db.execute(
-            "INSERT INTO sweeps (fabric, since, began, ended)
-             SELECT fabric, since - ?1 * 3600000000, began - ?1 * 3600000000, ended - ?1 * 3600000000
-             FROM sweeps WHERE id BETWEEN 2 AND (SELECT last FROM spans WHERE id = 1)",
-            [hour],
-        )
-        .unwrap();
-    }
-    db.execute_batch("COMMIT").unwrap();
 }
 
 /// Sets the verdict of some cables to bad, so that a report has something to plot.
@@ -321,7 +248,7 @@ fn main() {
     drop(recorder);
 
     // With the times of day in another order than in the file.
-    lengthen(&file);
+    lengthen(&file, HOURS);
     suspect(&file, end - Duration::from_secs(1800));
     let size = std::fs::metadata(&file).unwrap().len();
     println!("\nqueries of a file with one week ({} MB)", size / 1_000_000);

@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use fabric_api::address;
+use fabric_api::topology::leaves;
 use fabric_exporter::metrics::OwnMetrics;
 use fabric_exporter::published::Published;
 use fabric_exporter::server::WebApp;
@@ -92,6 +93,7 @@ fn main() {
         fabric.links().count()
     );
     let cable = fabric.links().next().unwrap();
+    let leaf = fabric.node(leaves(&snapshot)[0]).identity.guid;
     let pages = [
         "/".to_owned(),
         "/links".into(),
@@ -106,6 +108,9 @@ fn main() {
         address::link("default", fabric.link_id(cable.low).unwrap()),
         address::node("default", fabric.port_key(cable.high).guid),
         "/topology".into(),
+        "/topology?mask=temperature".into(),
+        format!("/topology?open=group%3A{leaf}&open={leaf}"),
+        "/topology.svg".into(),
         "/api/v1/overview".into(),
         "/api/v1/search?q=host-1".into(),
         "/api/v1/links".into(),

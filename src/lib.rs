@@ -11,6 +11,7 @@ pub mod log;
 mod memory;
 pub mod metrics;
 pub mod monitor;
+pub mod notify;
 pub mod published;
 mod readiness;
 pub mod remote;

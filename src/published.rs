@@ -87,8 +87,8 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use fabric_observation::Observation;
     use fabric_observation::host::HostObservation;
+    use fabric_observation::{DataSource, Observation};
     use ib_health::testing::{fine, snapshot};
     use ib_mad::Moment;
     use ib_mad::moment::Anchor;
@@ -138,6 +138,31 @@ mod tests {
         assert!(problem.starts_with("the devices of this host were not read "), "{problem}");
         let next = host.next_at(after(130), counted(2, 2));
         assert_eq!(next.unready_at(after(131)), None);
+    }
+
+    #[test]
+    fn standstill_of_a_source_names_it_and_its_problem() {
+        let began = Instant::now();
+        let state = |sweeps, problem: Option<&str>| {
+            let mut state = counted(sweeps, 1);
+            state.host = None;
+            let (name, problem) = ("http://ufm:9002/csv".into(), problem.map(str::to_owned));
+            let source = DataSource { name, problem, ..DataSource::default() };
+            Arc::make_mut(&mut state.fabrics[0]).source = Some(Arc::new(source));
+            Published::first_at(began, state)
+        };
+        let problem =
+            |published: Published| published.unready_at(began + Duration::from_secs(121)).unwrap();
+        assert_eq!(
+            problem(state(1, Some("HTTP status 503"))),
+            "fabric ib0: no new data since 1970-01-01T00:00:00Z (2m 1s ago; the interval is 15s) from \
+             http://ufm:9002/csv: HTTP status 503"
+        );
+        assert!(problem(state(1, None)).ends_with("see whether the program that collects it runs"));
+        assert_eq!(
+            problem(state(0, Some("HTTP status 503"))),
+            "fabric ib0: no data yet from http://ufm:9002/csv: HTTP status 503"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fabric_api::rfc3339;
-use fabric_observation::SharedState;
+use fabric_observation::{Observation, SharedState};
 
 /// When the number of sweeps of each fabric, and that of reads of the host, last changed.
 #[derive(Debug)]
@@ -36,8 +36,10 @@ impl Progress {
     /// sweeps or reads stand still.
     pub fn unready(&self, state: &SharedState, now: Instant) -> Option<String> {
         let host = state.host.as_ref();
-        if state.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
-            return Some("the first sweep has not completed".to_owned());
+        if let Some(fabric) = state.fabrics.iter().find(|fabric| fabric.stats.sweeps == 0) {
+            let of_source = source_problem(fabric)
+                .map(|problem| format!("fabric {}: no data yet from {problem}", fabric.fabric));
+            return of_source.or_else(|| Some("the first sweep has not completed".to_owned()));
         }
         if host.is_some_and(|host| host.reads == 0) {
             return Some("the devices of this host have not been read".to_owned());
@@ -56,7 +58,10 @@ impl Progress {
         if let Some((fabric, age)) = late.next() {
             let last = fabric.snapshot.as_ref().and_then(|last| rfc3339(&last.anchor, last.ended));
             let (name, since) = (&fabric.fabric, since(last, age, fabric.interval));
-            return Some(format!("fabric {name}: no sweep {since}: {ADVICE}"));
+            return Some(match source_problem(fabric) {
+                Some(problem) => format!("fabric {name}: no new data {since} from {problem}"),
+                None => format!("fabric {name}: no sweep {since}: {ADVICE}"),
+            });
         }
         let (host, age) = (state.host.as_ref()?, age(&self.reads));
         if age <= host.stale_after() {
@@ -66,6 +71,13 @@ impl Progress {
         let since = since(last, age, host.interval);
         Some(format!("the devices of this host were not read {since}: {ADVICE}"))
     }
+}
+
+/// The source of a fabric's data and what is wrong with it, as the log says it: no device of ours is the cause.
+fn source_problem(fabric: &Observation) -> Option<String> {
+    let source = fabric.source.as_ref()?;
+    let usual = "see whether the program that collects it runs";
+    Some(format!("{}: {}", source.name, source.problem.as_deref().unwrap_or(usual)))
 }
 
 fn since(last: Option<String>, age: Duration, interval: Duration) -> String {

@@ -12,7 +12,10 @@ use base64::prelude::BASE64_STANDARD;
 use clap::Args;
 use percent_encoding::percent_decode_str;
 use rustls::crypto::ring;
+use ureq::config::ConfigBuilder;
+use ureq::http::Uri;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+use ureq::typestate::AgentScope;
 
 /// Credentials for a server.
 #[derive(Args, Clone, Debug, Default)]
@@ -59,23 +62,11 @@ impl Remote {
             authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
         let base = format!("{scheme}://{host}{}", path.trim_end_matches('/'));
         let is_plain = !host.is_empty() && !base.contains(['?', '#', ' ']);
-        if !matches!(scheme, "http" | "https")
-            || !is_plain
-            || base.parse::<ureq::http::Uri>().is_err()
-        {
+        if !matches!(scheme, "http" | "https") || !is_plain || parse_uri(&base).is_none() {
             return Err(wrong());
         }
         let login = login(user, access.password_file.as_deref())?;
-        let mut config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(connect))
-            .timeout_global(Some(limit))
-            // Servers are on the site's network, not behind a proxy.
-            .proxy(None)
-            .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")));
-        if scheme == "https" {
-            config = config.tls_config(tls(access)?);
-        }
+        let config = agent_config(scheme == "https", access, connect, limit)?;
         Ok(Remote { base, login, agent: config.build().into() })
     }
 
@@ -99,9 +90,8 @@ impl Remote {
 
     /// Its TCP port.
     pub fn port(&self) -> u16 {
-        let uri = self.base.parse::<ureq::http::Uri>().ok();
         let default = if self.base.starts_with("https") { 443 } else { 80 };
-        uri.and_then(|uri| uri.port_u16()).unwrap_or(default)
+        parse_uri(&self.base).and_then(|uri| uri.port_u16()).unwrap_or(default)
     }
 
     /// Its address, without the password.
@@ -122,6 +112,33 @@ impl Remote {
             None => request,
         }
     }
+}
+
+/// An address with a host. `Uri` accepts a port such as 99999 or x, and a client then connects to port 80 or 443.
+pub(crate) fn parse_uri(text: &str) -> Option<Uri> {
+    let uri: Uri = text.parse().ok()?;
+    let authority = uri.authority()?;
+    let (_, server) = authority.as_str().rsplit_once('@').unwrap_or(("", authority.as_str()));
+    let is_valid = server == authority.host() || authority.port_u16().is_some();
+    is_valid.then_some(uri)
+}
+
+/// The configuration of a client that connects in `connect` at most, and has the response within `limit`. With TLS the
+/// certificate files are read.
+pub(crate) fn agent_config(
+    is_secure: bool,
+    access: &Access,
+    connect: Duration,
+    limit: Duration,
+) -> Result<ConfigBuilder<AgentScope>, String> {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_connect(Some(connect))
+        .timeout_global(Some(limit))
+        // Servers are on the site's network, not behind a proxy.
+        .proxy(None)
+        .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")));
+    Ok(if is_secure { config.tls_config(tls(access)?) } else { config })
 }
 
 /// The status and body of a response of at most `limit` bytes.
@@ -149,7 +166,7 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
         if user.contains(':') {
             return Err(format!("{flag}: the address also contains a password: use one of them"));
         }
-        let password = String::from_utf8_lossy(&read(file, flag)?).into_owned();
+        let password = String::from_utf8_lossy(&read(file, flag, MAX_FILE)?).into_owned();
         // Editors end the last line.
         login = format!("{login}:{}", password.trim_end_matches(['\r', '\n']));
     } else if !login.contains(':') {
@@ -161,16 +178,16 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
 /// The most bytes of a password, certificate or key file.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Reads a file, which may be a pipe such as bash makes of `<(command)`.
-fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
+/// Reads a file of at most `limit` bytes, which may be a pipe such as bash makes of `<(command)`.
+pub(crate) fn read(file: &Path, flag: &str, limit: u64) -> Result<Vec<u8>, String> {
     let failed = |error: &dyn Display| format!("{flag}: {}: {error}", file.display());
     let mut bytes = Vec::new();
-    let length =
-        File::open(file).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut bytes));
-    match length.map_err(|error| failed(&error))? as u64 {
-        0..=MAX_FILE => Ok(bytes),
-        _ => Err(failed(&format!("it is larger than {MAX_FILE} bytes"))),
+    let length = File::open(file).and_then(|opened| opened.take(limit + 1).read_to_end(&mut bytes));
+    let length = length.map_err(|error| failed(&error))? as u64;
+    if length > limit {
+        return Err(failed(&format!("it is larger than {limit} bytes")));
     }
+    Ok(bytes)
 }
 
 fn tls(access: &Access) -> Result<TlsConfig, String> {
@@ -186,7 +203,7 @@ fn tls(access: &Access) -> Result<TlsConfig, String> {
         (None, None) => {}
         (Some(cert), Some(key)) => {
             let flag = "--source.key-file";
-            let key = PrivateKey::from_pem(&read(key, flag)?)
+            let key = PrivateKey::from_pem(&read(key, flag, MAX_FILE)?)
                 .map_err(|error| format!("{flag}: {}: {error}", key.display()))?;
             let chain = certificates(cert, "--source.cert-file")?;
             config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
@@ -200,7 +217,7 @@ fn tls(access: &Access) -> Result<TlsConfig, String> {
 
 fn certificates(file: &Path, flag: &str) -> Result<Vec<Certificate<'static>>, String> {
     let mut all = Vec::new();
-    for item in parse_pem(&read(file, flag)?) {
+    for item in parse_pem(&read(file, flag, MAX_FILE)?) {
         match item {
             Ok(PemItem::Certificate(certificate)) => all.push(certificate),
             Ok(_) => {}

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fabric_dumps::response::{Response, join};
 use fabric_dumps::{Format, from_files, from_texts};
 use ib_fabric::names::Naming;
 use ib_health::{LimitTable, LinkEvaluator};
@@ -21,6 +22,7 @@ pub fn run(bytes: &[u8]) {
             one_line(&problem);
         }
     }
+    run_response(bytes);
     let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let mut rest = bytes;
     while let Some(at) = rest.windows(NEXT.len()).position(|window| window == NEXT) {
@@ -38,7 +40,8 @@ pub fn run(bytes: &[u8]) {
         assert!(dump.links.iter().all(|(a, b)| a < b));
         let anchor =
             Anchor { moment: Moment(3_600_000_000_000 * (nth as u64 + 1)), wall: dump.taken_at };
-        let snapshot = dump.snapshot(before.as_deref(), &Naming::default(), anchor);
+        let previous = before.as_deref().map(|fabric| (fabric, Moment::default()));
+        let snapshot = dump.snapshot(previous, &Naming::default(), anchor);
         let (snapshot, assessment) = evaluator.evaluate(snapshot);
         let of_planes = assessment.links.iter().map(|link| link.plane_links().count());
         assert!(of_planes.sum::<usize>() >= dump.links.len());
@@ -48,5 +51,24 @@ pub fn run(bytes: &[u8]) {
             assert_eq!(again.dumps[0].nodes.len(), dump.nodes.len());
             assert_eq!(again.dumps[0].links, dump.links);
         }
+    }
+}
+
+/// The response of an endpoint, alone and beside itself: what it says is evaluated, or refused in one line.
+fn run_response(bytes: &[u8]) {
+    let now = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let response = match Response::read(bytes.to_vec(), now) {
+        Ok(response) => response,
+        Err(problem) => return one_line(&problem),
+    };
+    let names = ["a", "b"].map(str::to_owned);
+    let twice = names.map(|name| (name, &response));
+    let mut evaluator = LinkEvaluator::new(LimitTable::default());
+    for (nth, responses) in [&twice[..1], &twice[..]].into_iter().enumerate() {
+        let dump = join(responses, now);
+        let moment = Moment(u64::MAX / 4 + 60_000_000_000 * nth as u64);
+        let anchor = Anchor { moment, wall: dump.taken_at };
+        let (snapshot, _) = evaluator.evaluate(dump.snapshot(None, &Naming::default(), anchor));
+        assert!(snapshot.readings.iter().flatten().all(|reading| reading.at <= moment));
     }
 }

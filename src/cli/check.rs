@@ -8,6 +8,7 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
 use crate::monitor::inspect_site_file;
+use crate::notify::Notifications;
 use display_text::plural;
 use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
@@ -105,7 +106,8 @@ pub fn run(args: &CheckArgs, color: ColorChoice) -> Result<(), Fatal> {
 }
 
 /// Checks all files that the settings name, also those that no collector needs: site files, the web
-/// config file and the history's path. Each has a time limit: a file system may hang.
+/// config file, the history's path, and the token and certificates for a webhook. Each has a time limit: a file
+/// system may hang.
 pub fn check_files(settings: &Settings) -> Vec<Checked> {
     let site = settings.site_files.iter().map(|(kind, path)| {
         let kind = *kind;
@@ -123,7 +125,16 @@ pub fn check_files(settings: &Settings) -> Vec<Checked> {
             _ => Ok((format!("history {}", path.display()), Vec::new())),
         })
     });
-    site.chain(web).chain(history).collect()
+    let notify = settings.notify.iter().map(|notify| {
+        let (name, notify) = (notify.webhook.name(), notify.clone());
+        let checked =
+            with_timeout(READ_TIMEOUT, move || Notifications::new(&notify, None).map(drop));
+        match checked.unwrap_or_else(|error| Err(format!("--notify.webhook: {error}"))) {
+            Ok(()) => Ok((format!("webhook {name}"), Vec::new())),
+            Err(problem) => Err(ConfigError::new(problem)),
+        }
+    });
+    site.chain(web).chain(history).chain(notify).collect()
 }
 
 fn check_web_config(path: &Path) -> Checked {

@@ -16,12 +16,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use crate::config::{FabricSettings, HostSettings, JobsFrom, Settings};
+use crate::config::{DataFrom, FabricSettings, HostSettings, JobsFrom, Settings};
 use crate::jobs::JobsMonitor;
 use crate::jobs::helper::Helper;
 use crate::metrics::OwnMetrics;
 use crate::monitor::host::{HostEventQueue, HostMonitor};
-use crate::monitor::{Monitor, replica};
+use crate::monitor::{CollectedMonitor, Monitor, replica};
+use crate::notify::{Notifications, Queue};
 use crate::published::{Published, publish_each};
 use crate::remote::Remote;
 use crate::sandbox::{self, User};
@@ -30,9 +31,13 @@ use crate::systemd::Notifier;
 use crate::{log, memory, systemd};
 use exporter_web::{AllowedHosts, Limits, Security, Server, listen};
 use fabric_api::route_desk::{Question, RouteDesk};
+use fabric_history::record::event_watch::EventWatch;
+use fabric_history::record::listener::EventListener;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{JobsObservation, Observation, RecorderMetrics, SharedState};
+use ib_health::recorded::{RecordedErrors, RecordedFlaps};
+use ib_health::totals::TotalsSeed;
 use ib_mad::port_event::PortEvent;
 use ib_umad::Heartbeat;
 use ib_umad::capture::Capture;
@@ -49,6 +54,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the end waits for responses that are being sent. Most need a millisecond.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long the end waits for a receiver of events, after all else: what it does not get by then is lost.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The nice values of threads: see [`lower_priority`].
 const SERVE: i32 = 15;
@@ -69,6 +77,9 @@ pub struct Daemon<'a> {
     /// Those of the fabrics' monitors.
     heartbeats: Vec<Heartbeat>,
     pub recorder: Option<Recorder>,
+    /// Who hears of events, if they are sent anywhere; and the worker that sends them, with its queue.
+    listener: Option<EventListener>,
+    sending: Option<(Worker, Arc<Queue>)>,
     /// Where the fabrics' monitors take questions about routes.
     pub questions: Vec<(String, SyncSender<Question>)>,
     own: OwnMetrics,
@@ -96,6 +107,10 @@ impl<'a> Daemon<'a> {
         {
             return Err(Fatal::usage(format!("--history.file: {error}")));
         }
+        let notifications = settings.notify.as_ref().map(|notify| {
+            Notifications::new(notify, settings.external_url.as_deref()).map_err(Fatal::usage)
+        });
+        let notifications = notifications.transpose()?;
         raise_descriptors();
         let host = settings.host.as_ref().map(|_| Arc::default());
         let fabrics = settings.fabrics.iter().map(|FabricSettings { name, .. }| {
@@ -110,7 +125,21 @@ impl<'a> Daemon<'a> {
             .jobs
             .as_ref()
             .map(|jobs| Arc::new(JobsObservation::new(jobs.from.source(), jobs.interval)));
-        let states = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording, jobs }));
+        let states = Arc::new(watch::Sender::new(SharedState {
+            fabrics,
+            host,
+            recording,
+            jobs,
+            as_of: None,
+        }));
+        let mut own = OwnMetrics::new(&settings.procfs);
+        let (mut listener, mut sending) = (None, None);
+        if let Some(Notifications { queue, listener: input, sender }) = notifications {
+            own = own.with_notifications(Arc::clone(&queue));
+            let run = Box::new(move || sender.run());
+            sending = Some((Worker { thread: "notify".into(), run }, queue));
+            listener = Some(input);
+        }
         let (stop, heartbeats, listeners) = (Arc::default(), Vec::new(), Vec::new());
         let (host_events, temporary, user) = (None, None, None);
         Ok(Daemon {
@@ -119,8 +148,10 @@ impl<'a> Daemon<'a> {
             stop,
             heartbeats,
             recorder,
+            listener,
+            sending,
             questions: Vec::new(),
-            own: OwnMetrics::new(&settings.procfs),
+            own,
             listeners,
             host_events,
             temporary,
@@ -135,6 +166,11 @@ impl<'a> Daemon<'a> {
         fabric_index: usize,
         clock: Clock,
     ) -> Result<(UmadPort, Umad, Monitor), Fatal> {
+        if self.settings.fabrics[fabric_index].from.is_some() {
+            return Err(Fatal::usage(
+                "--fabric.from is an option of serve; other commands: --url of that exporter, or --from FILE for dumps",
+            ));
+        }
         let opened = self.settings.fabrics[fabric_index].open_port(&self.settings.sysfs, clock);
         let (port, transport) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
         Ok((port, transport, self.monitor(fabric_index)?))
@@ -161,10 +197,8 @@ impl<'a> Daemon<'a> {
         let monitor = Monitor::new(fabric.clone(), capture, states, fabric_index, stop);
         let mut monitor = monitor.map_err(Fatal::usage)?;
         monitor.sweep_durations = self.own.sweeps_of(&fabric.name);
-        if let Some(recorder) = &mut self.recorder {
-            let (name, now) = (&*fabric.name, SystemTime::now());
-            let flaps = recorder.flaps(name, now, fabric.limits.flap_days.within);
-            monitor.restore(recorder.totals(name), recorder.link_errors(name, now), flaps);
+        if let Some((totals, errors, flaps)) = self.recorded(fabric) {
+            monitor.restore(totals, errors, flaps);
         }
         if let Some(remote) = remote {
             monitor.follow(remote);
@@ -174,15 +208,58 @@ impl<'a> Daemon<'a> {
         Ok(monitor)
     }
 
-    /// The worker that records, if a history is configured. It ends after the last monitor.
+    /// The worker of a fabric whose data another program collects.
+    pub fn collected(
+        &mut self,
+        fabric_index: usize,
+        from: &DataFrom,
+        clock: Clock,
+    ) -> Result<Worker, Fatal> {
+        let fabric = self.settings.fabrics[fabric_index].clone();
+        let (states, stop) = (Arc::clone(&self.states), Arc::clone(&self.stop));
+        let monitor = CollectedMonitor::new(fabric.clone(), from, states, fabric_index, stop);
+        let mut monitor = monitor.map_err(Fatal::usage)?;
+        monitor.sweep_durations = self.own.sweeps_of(&fabric.name);
+        if let Some((totals, errors, flaps)) = self.recorded(&fabric) {
+            monitor.restore(totals, errors, flaps);
+        }
+        self.heartbeats.push(monitor.heartbeat());
+        let thread = format!("data-{fabric_index}");
+        Ok(Worker { thread, run: Box::new(move || monitor.run(clock)) })
+    }
+
+    /// What an earlier run has recorded of a fabric.
+    fn recorded(
+        &mut self,
+        fabric: &FabricSettings,
+    ) -> Option<(TotalsSeed, RecordedErrors, RecordedFlaps)> {
+        let recorder = self.recorder.as_mut()?;
+        let (name, now) = (&*fabric.name, SystemTime::now());
+        let flaps = recorder.flaps(name, now, fabric.limits.flap_days.within);
+        Some((recorder.totals(name), recorder.link_errors(name, now), flaps))
+    }
+
+    /// The worker that detects events, and records if a history is configured; none if nobody wants to know of events.
+    /// It ends after the last monitor.
     pub fn recording(&mut self) -> Result<Option<Worker>, Fatal> {
-        let Some(recorder) = self.recorder.take() else { return Ok(None) };
+        let (recorder, listener) = (self.recorder.take(), self.listener.take());
+        if recorder.is_none() && listener.is_none() {
+            return Ok(None);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime
             .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
-        let published_states = self.states.subscribe();
-        let run = Box::new(move || recorder.run(published_states, &runtime));
-        Ok(Some(Worker { thread: "history".into(), run }))
+        let states = self.states.subscribe();
+        let listener = listener.unwrap_or_default();
+        if let Some(mut recorder) = recorder {
+            // Only now: the past of a demo is over.
+            recorder.set_listener(listener);
+            let run = Box::new(move || recorder.run(states, &runtime));
+            return Ok(Some(Worker { thread: "history".into(), run }));
+        }
+        let watch = EventWatch::new(listener);
+        let run = Box::new(move || watch.run(states, &runtime));
+        Ok(Some(Worker { thread: "events".into(), run }))
     }
 
     /// The worker that reads running jobs, if they are read. It starts the process that runs the commands of a scheduler,
@@ -302,7 +379,9 @@ impl<'a> Daemon<'a> {
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, own, stop, heartbeats, states, host_events, questions, .. } = self;
+        let Daemon {
+            settings, own, stop, heartbeats, states, host_events, questions, sending, ..
+        } = self;
         let mut published_states = states.subscribe();
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(states);
@@ -362,7 +441,18 @@ impl<'a> Daemon<'a> {
             }
             renderer.block_on(publish_each(published_states, latest_sender, own));
         });
-        spawn(Worker { thread: "render".into(), run }, ExitGuard(ended_sender))?;
+        spawn(Worker { thread: "render".into(), run }, ExitGuard(ended_sender.clone()))?;
+        // Nor is this: a receiver may take its time.
+        let sending = sending.map(|(worker, queue)| {
+            let run = Box::new(move || {
+                if sweeps {
+                    lower_priority(SERVE);
+                }
+                (worker.run)();
+            });
+            spawn(Worker { run, ..worker }, ExitGuard(ended_sender)).map(|_| queue)
+        });
+        let sending = sending.transpose()?;
         let signal = tokio::select! {
             signal = signals.recv() => Some(signal),
             // The exporter would go on to serve stale data.
@@ -381,6 +471,12 @@ impl<'a> Daemon<'a> {
         let ((), joined) = tokio::join!(server.shutdown(DRAIN_TIMEOUT), joined);
         if joined.is_err() {
             tracing::warn!(timeout = ?SHUTDOWN_TIMEOUT, "shutdown timed out: a monitor is still running");
+        }
+        if let Some(queue) = sending {
+            let left = tokio::task::spawn_blocking(move || queue.finish(NOTIFY_TIMEOUT)).await;
+            if let Some(events) = left.ok().filter(|events| *events > 0) {
+                tracing::warn!(events, "notifications are lost: they were not sent before the end");
+            }
         }
         let is_clean = joined.map_or(true, |joined| joined.unwrap_or(false));
         if signal.is_some() && is_clean {

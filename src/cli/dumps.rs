@@ -201,9 +201,9 @@ pub fn judge(
             moment: Moment::default() + Duration::from_secs(1) + since,
             wall: dump.taken_at,
         };
-        let previous = last.snapshot.as_ref().map(|snapshot| Arc::clone(&snapshot.fabric));
-        let (snapshot, assessment) =
-            evaluator.evaluate(dump.snapshot(previous.as_deref(), &naming, anchor));
+        let fabric = last.snapshot.as_ref().map(|snapshot| Arc::clone(&snapshot.fabric));
+        let previous = fabric.as_deref().map(|fabric| (fabric, Moment::default()));
+        let (snapshot, assessment) = evaluator.evaluate(dump.snapshot(previous, &naming, anchor));
         let mut stats = MonitorStats::default();
         (stats.sweeps, stats.discoveries) = (nth as u64 + 1, nth as u64 + 1);
         for collector in Collector::ALL {

@@ -33,6 +33,7 @@ Examples:
   fabric-exporter links --fabric.hca=mlx5_1 --json --limit 20
   fabric-exporter links --from /var/tmp/ibdiagnet2 --suspect
   fabric-exporter links --url http://127.0.0.1:10315 --spares
+  fabric-exporter links --file history.db --at '2026-11-27 03:12' --suspect
   fabric-exporter links --url http://127.0.0.1:10315 --crossed-by gpu-17 --suspect
   fabric-exporter links --from monday/ tuesday/
 

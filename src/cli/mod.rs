@@ -22,6 +22,7 @@ pub mod man;
 mod node_match;
 pub mod nodes;
 mod output;
+mod past;
 pub mod ports;
 pub mod route;
 pub mod serve;

@@ -24,6 +24,7 @@ Examples:
   fabric-exporter serve
   fabric-exporter serve --config.file=/etc/fabric-exporter/config.yml
   fabric-exporter serve --fabric.hca=mlx5_0 --history.file=/var/lib/fabric-exporter/history.db
+  fabric-exporter serve --fabric.from=http://ufm:9002/csv/xcset/low_freq_debug    # no MADs
   fabric-exporter serve --no-collector.fabric    # compute node: only this host's devices
 
 SIGHUP reloads the web config file. SIGTERM and SIGINT stop the exporter.";
@@ -62,6 +63,7 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
         .map(|fabric_index| prepare(&mut daemon, &settings, fabric_index, clock, opener.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let (mut workers, events): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    let events = events.into_iter().flatten().collect();
     workers.extend(settings.host.as_ref().map(|host| {
         let devices = Box::new(host.reader(clock));
         daemon.host(host, devices, clock, events)
@@ -75,7 +77,7 @@ fn opener(settings: &Settings, user: Option<&User>) -> Option<Arc<DeviceOpener>>
         tracing::warn!("running as root: --process.allow-root is set");
     }
     user?;
-    settings.fabrics.first()?;
+    settings.fabrics.iter().find(|fabric| fabric.from.is_none())?;
     let started = DeviceOpener::start(&settings.sysfs).inspect_err(|error| {
         tracing::warn!(
             %error,
@@ -85,14 +87,17 @@ fn opener(settings: &Settings, user: Option<&User>) -> Option<Arc<DeviceOpener>>
     started.ok().map(Arc::new)
 }
 
-/// The worker of a fabric, and where it takes the events of its port.
+/// The worker of a fabric, and where it takes the events of its port; nowhere if it has none.
 fn prepare(
     daemon: &mut Daemon<'_>,
     settings: &Settings,
     fabric_index: usize,
     clock: Clock,
     opener: Option<Arc<DeviceOpener>>,
-) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
+) -> Result<(Worker, Option<SyncSender<PortEvent>>), Fatal> {
+    if let Some(from) = &settings.fabrics[fabric_index].from {
+        return Ok((daemon.collected(fabric_index, from, clock)?, None));
+    }
     let (port, transport, monitor) = daemon.open(fabric_index, clock)?;
     let fabric = settings.fabrics[fabric_index].clone();
     let FabricSettings { name, p_key, .. } = &fabric;
@@ -116,5 +121,5 @@ fn prepare(
             });
         }),
     };
-    Ok((worker, events))
+    Ok((worker, Some(events)))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Command, Id};
 use serde::de::DeserializeOwned;
@@ -24,6 +24,7 @@ use fabric_api::nodes::node_by_guid;
 use fabric_api::route_desk::{ANSWER_TIMEOUT, RouteDesk, Unanswered};
 use fabric_api::search::search;
 use fabric_api::{Fabrics, Filter};
+use fabric_history::model::time;
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Source};
 use fabric_observation::{Observation, SharedState};
@@ -37,6 +38,7 @@ use yaml_config::units::HumanDuration;
 use super::daemon::Daemon;
 use super::dumps::{self, ReadingArgs};
 use super::leftovers::TemporaryFolder;
+use super::past::{self, PastArgs};
 use super::terminal::{Progress, printable};
 use crate::exit::Fatal;
 
@@ -94,6 +96,8 @@ pub struct OnceArgs {
     from: Vec<PathBuf>,
     #[command(flatten)]
     reading: ReadingArgs,
+    #[command(flatten)]
+    past: PastArgs,
 }
 
 /// The options of a sweep of its own, each by itself: for a group clap would list all of its members in an error.
@@ -125,9 +129,13 @@ enum Kind {
         /// The same, for questions that the exporter's monitor answers between sweeps.
         slow: Remote,
         is_live: bool,
+        /// The moment of the past that is shown.
+        at: Option<SystemTime>,
     },
     Sweeps(Sweeps),
     Dumps(SharedState),
+    /// A moment of a history file.
+    File(SharedState),
 }
 
 /// Where events are.
@@ -136,6 +144,8 @@ enum History {
     Exporter(HistoryClient),
     /// In a file in this folder, which is deleted in the end.
     Own(TemporaryFolder),
+    /// In a file.
+    File(PathBuf),
 }
 
 fn bad_url(problem: impl std::fmt::Display) -> Fatal {
@@ -150,15 +160,29 @@ impl SourceArgs {
     /// An exporter, or sweeps that continue; the first one of each fabric has not ended yet. If `is_live`, with events:
     /// those of the exporter, or of what is swept from now on. Then nothing is logged, and no progress is shown: that would
     /// garble a screen.
-    pub fn start(self, longest: Duration, is_live: bool) -> Result<FabricSource, Fatal> {
+    pub fn start(
+        self,
+        longest: Duration,
+        is_live: bool,
+        past: &PastArgs,
+    ) -> Result<FabricSource, Fatal> {
         let fabric = self.of_fabric.clone();
-        let (kind, history) = if let Some(url) = &self.url {
+        let at = past.at()?;
+        let (kind, history) = if let Some((file, at)) = past.file.as_ref().zip(at) {
+            let (state, notes) = past::read(file, at)?;
+            let history = Some(History::File(file.clone()));
+            let (kind, unused, hint) = (Kind::File(state), Vec::new(), None);
+            return Ok(FabricSource { kind, fabric, history, notes, unused, hint });
+        } else if let Some(url) = &self.url {
             let remote = Remote::new(url, &self.access, TIMEOUT, TIMEOUT).map_err(bad_url)?;
             let history = is_live.then(|| HistoryClient::new(url, &self.access)).transpose();
             let within = ANSWER_TIMEOUT + TIMEOUT;
             let slow = Remote::new(url, &self.access, TIMEOUT, within).map_err(bad_url)?;
-            let kind = Kind::Exporter { remote, slow, is_live };
+            let kind = Kind::Exporter { remote, slow, is_live, at };
             (kind, history.map_err(bad_url)?.map(History::Exporter))
+        } else if at.is_some() {
+            let problem = "--at: needs --url of an exporter that records a history, or --file";
+            return Err(Fatal::usage(problem));
         } else {
             let folder = is_live.then(|| TemporaryFolder::new("fabric-exporter-")).transpose()?;
             let history = folder.as_ref().map(|folder| HistorySettings {
@@ -187,7 +211,7 @@ impl SourceArgs {
         let length = once.watch_for.map(Duration::from).unwrap_or_default();
         // Events are found by comparing sweeps: there have to be several in this time.
         let longest = if length.is_zero() { watch.unwrap_or(Duration::MAX) } else { length / 4 };
-        let mut source = self.start(longest.max(Duration::from_secs(1)), false)?;
+        let mut source = self.start(longest.max(Duration::from_secs(1)), false, &once.past)?;
         if let Kind::Sweeps(sweeps) = &mut source.kind {
             let _progress = match length {
                 Duration::ZERO => Progress::start("discovering and sweeping the fabric", None),
@@ -254,13 +278,15 @@ impl FabricSource {
         local: impl FnOnce(&SharedState) -> T,
     ) -> Result<T, Fatal> {
         match &self.kind {
-            Kind::Exporter { remote, is_live, .. } => {
+            Kind::Exporter { remote, is_live, at, .. } => {
                 let waiting = || Progress::start(format!("waiting for {}", remote.name()), None);
                 let _progress = (!is_live).then(waiting);
-                request(remote, path, &pairs(filter))
+                let mut pairs = pairs(filter);
+                pairs.extend(at.map(|at| ("at", time::text(at))));
+                request(remote, path, &pairs)
             }
             Kind::Sweeps(sweeps) => Ok(local(&sweeps.states.borrow())),
-            Kind::Dumps(state) => Ok(local(state)),
+            Kind::Dumps(state) | Kind::File(state) => Ok(local(state)),
         }
     }
 
@@ -274,6 +300,9 @@ impl FabricSource {
     ) -> Result<T, Fatal> {
         let fabric = self.fabric.as_deref();
         match &self.kind {
+            Kind::Exporter { at: Some(_), .. } | Kind::File(_) => Err(Fatal::usage(
+                "--at: forwarding tables are not recorded: routes are known of the present only",
+            )),
             Kind::Exporter { slow, .. } => {
                 let of_fabric = fabric.map(|fabric| ("fabric", fabric));
                 let pairs = pairs.iter().copied().chain(of_fabric);
@@ -315,6 +344,7 @@ impl FabricSource {
             Kind::Exporter { remote, .. } => remote.name(),
             Kind::Sweeps(_) => "own sweeps",
             Kind::Dumps(_) => "dumps",
+            Kind::File(_) => "history",
         }
     }
 
@@ -331,8 +361,18 @@ impl FabricSource {
                 let file = folder.path().join("top.db");
                 if file.exists() { Some(Box::new(Reader::open(&file)?)) } else { None }
             }
+            Some(History::File(file)) => Some(Box::new(Reader::open(file)?)),
             None => None,
         })
+    }
+
+    /// The moment that is shown, if it is one of the past.
+    pub fn at(&self) -> Option<SystemTime> {
+        match &self.kind {
+            Kind::Exporter { at, .. } => *at,
+            Kind::File(state) => state.as_of,
+            Kind::Sweeps(_) | Kind::Dumps(_) => None,
+        }
     }
 
     /// Fails once a device of its own sweeps is gone.
@@ -437,6 +477,10 @@ fn request<T: DeserializeOwned>(
         401 => "login required: use https://USER@HOST and --source.password-file".into(),
         // The exporter's own text says what is wrong with the request.
         400 => one_line(&String::from_utf8_lossy(&body)),
+        // Nothing is recorded of a moment, or there is no history.
+        404 if pairs.iter().any(|(key, _)| *key == "at") => {
+            one_line(&String::from_utf8_lossy(&body))
+        }
         status => format!("HTTP status {status}: {advice}"),
     };
     Err(Fatal::failed(format!("{}{path}: {problem}", remote.name())))

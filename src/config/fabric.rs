@@ -17,6 +17,7 @@ use ib_umad::umad::{DeviceError, PortChoice, Umad, UmadPort, Unsuitable};
 use process_clock::Clock;
 use rdma_host::reader::{DeviceFilter, is_nvlink_bridge};
 
+use super::data_from::DataFrom;
 use super::options::{FabricOptions, HealthOptions, seconds_or};
 use crate::remote::{Access, Remote};
 use yaml_config::diagnostics::{Report, check_minimum};
@@ -31,6 +32,8 @@ pub(super) const DEFAULT_FABRIC: &str = "default";
 pub struct FabricSettings {
     /// The value of the label `fabric`.
     pub name: String,
+    /// Where its data is from, if no MADs are sent.
+    pub from: Option<DataFrom>,
     /// The HCA that sends the MADs; `None` for the first with a usable port.
     pub hca: Option<String>,
     /// The devices of this host that are not chosen, unless by name.
@@ -103,6 +106,23 @@ impl FabricSettings {
         Umad::open_first(sysfs, self.port_choice(), self.p_key, clock, &unsuitable, None)
     }
 
+    /// The first option that is set and only counts for MADs.
+    fn option_of_mads(&self) -> Option<&'static str> {
+        let options = [
+            ("hca", self.hca.is_some()),
+            ("port", self.port.is_some()),
+            ("smi-hca", self.smi_hca.is_some()),
+            ("smi-port", self.smi_port.is_some()),
+            ("pkey", self.p_key.is_some()),
+            ("m-key-file", self.m_key_file.is_some()),
+            ("vs-key-file", self.vs_key_file.is_some()),
+            ("capture", self.capture.is_some()),
+            ("clear-saturated", self.clear_saturated),
+            ("totals-from", self.totals_from.is_some()),
+        ];
+        options.into_iter().find(|(_, is_set)| *is_set).map(|(option, _)| option)
+    }
+
     /// What is set of the local port and of its SMI device.
     pub fn port_choice(&self) -> PortChoice<'_> {
         PortChoice {
@@ -119,7 +139,11 @@ impl FabricOptions {
     pub(super) fn is_of_one_fabric(&self) -> bool {
         let is_of_port = self.hca.is_some() || self.port.is_some();
         let is_of_smi_side = self.smi_hca.is_some() || self.smi_port.is_some();
-        self.name.is_some() || is_of_port || is_of_smi_side || self.capture.is_some()
+        self.name.is_some()
+            || self.from.is_some()
+            || is_of_port
+            || is_of_smi_side
+            || self.capture.is_some()
     }
 
     pub(super) fn validate(&self, report: Report<'_>) {
@@ -128,6 +152,11 @@ impl FabricOptions {
             && let Err(error) = Remote::new(url, &Access::default(), second, second)
         {
             report("totals-from", error);
+        }
+        if let Some(from) = &self.from
+            && let Err(error) = DataFrom::parse(from, Access::default())
+        {
+            report("from", error);
         }
         if self.name.as_deref() == Some("") {
             report("name", "it must not be empty".into());
@@ -190,6 +219,14 @@ impl FabricOptions {
         let capture_limit = self.capture_limit.unwrap_or(100);
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
+            from: self.from.and_then(|from| {
+                let access = Access {
+                    ca_file: self.from_ca_file,
+                    password_file: self.from_password_file,
+                    ..Access::default()
+                };
+                DataFrom::parse(&from, access).ok()
+            }),
             hca: self.hca,
             excluded: DeviceFilter::default(),
             port: self.port,
@@ -241,7 +278,15 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, fabric) in fabrics.iter().enumerate() {
         let name = &fabric.name;
-        if fabrics.len() > 1 && fabric.hca.is_none() {
+        if let (Some(from), Some(option)) = (&fabric.from, fabric.option_of_mads()) {
+            let problem = format!(
+                "fabric {name:?} has from and {option}: no MADs are sent for data from {}: remove {option}",
+                from.name()
+            );
+            found.push((index, problem));
+            continue;
+        }
+        if fabrics.len() > 1 && fabric.hca.is_none() && fabric.from.is_none() {
             let problem = format!("fabric {name:?} has no hca: each of several fabrics needs one");
             found.push((index, problem));
             continue;
@@ -259,6 +304,12 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
                 Some(format!("two fabrics have the name {name:?}"))
             } else if captured(fabric).is_some() && captured(fabric) == captured(other) {
                 Some(format!("fabrics {:?} and {name:?} have the same capture file", other.name))
+            } else if let (Some(from), Some(others)) = (&fabric.from, &other.from)
+                && from.name() == others.name()
+            {
+                Some(format!("fabrics {:?} and {name:?} have the same source", other.name))
+            } else if fabric.from.is_some() || other.from.is_some() {
+                None
             } else if other.hca == fabric.hca && has_same_port {
                 Some(format!("fabrics {:?} and {name:?} use the same port", other.name))
             } else {

@@ -4,11 +4,14 @@
 //! `--fabric.interval` is `interval` in the section `fabric`. Flags win over the file, an entry of the file's
 //! list of fabrics over its section `fabric`, and all over the defaults.
 
+mod data_from;
 mod fabric;
 mod jobs;
+mod notify;
 pub mod options;
 mod sections;
 
+pub use data_from::{DataFrom, EndpointUrl};
 pub use fabric::FabricSettings;
 pub use jobs::{JobsFrom, JobsSettings};
 pub use sections::{HostSettings, RESERVED_PATHS};
@@ -19,10 +22,12 @@ use std::path::{Path, PathBuf};
 
 use crate::log::{LogFilter, LogFormat};
 use crate::metrics::selection::Profile;
+use crate::notify::NotifySettings;
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
 use options::{
-    FabricOptions, HealthOptions, HistoryOptions, HostOptions, JobsOptions, Options, WebOptions,
+    FabricOptions, HealthOptions, HistoryOptions, HostOptions, JobsOptions, NotifyOptions, Options,
+    WebOptions,
 };
 use yaml_config::diagnostics::Diagnostics;
 use yaml_config::{ConfigError, file, yaml};
@@ -70,6 +75,8 @@ pub struct Settings {
     pub history: Option<HistorySettings>,
     /// Where running jobs are read from; `None` if they are not.
     pub jobs: Option<JobsSettings>,
+    /// Where events are sent; `None` if they are not.
+    pub notify: Option<NotifySettings>,
 }
 
 impl Settings {
@@ -94,6 +101,7 @@ impl Settings {
         diagnostics.check("health", &flags.health, &file.health, HealthOptions::validate);
         diagnostics.check("history", &flags.history, &file.history, HistoryOptions::validate);
         diagnostics.check("jobs", &flags.jobs, &file.jobs, JobsOptions::validate);
+        diagnostics.check("notify", &flags.notify, &file.notify, NotifyOptions::validate);
         diagnostics.check("fabric", &flags.fabric, &file.fabric, FabricOptions::validate);
         for (index, fabric) in file.fabrics.iter().enumerate() {
             diagnostics.check_file(&format!("fabrics[{index}]"), fabric, FabricOptions::validate);
@@ -123,7 +131,7 @@ impl Settings {
         let in_file = file.fabrics.len();
         let is_ambiguous = in_file > 1 && flags.fabric.is_of_one_fabric();
         if is_ambiguous {
-            let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.smi-hca, --fabric.smi-port, \
+            let flag = "--fabric.name, --fabric.from, --fabric.hca, --fabric.port, --fabric.smi-hca, --fabric.smi-port, \
                         --fabric.capture";
             let problem = "the config file lists several fabrics: set these keys there";
             diagnostics.add(Some(flag), &[], problem);
@@ -165,6 +173,7 @@ impl Settings {
         }
         let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
         let process = flags.process.over(file.process);
+        let notify = flags.notify.clone().over(file.notify);
         Settings {
             listen,
             systemd_socket: web.systemd_socket.unwrap_or(false),
@@ -186,6 +195,7 @@ impl Settings {
             host,
             history,
             jobs: flags.jobs.over(file.jobs).settings(),
+            notify: notify.settings(&flags.notify, diagnostics),
         }
     }
 }

@@ -126,7 +126,8 @@ section! {
         ///
         /// The exporter drops its capabilities, limits its file access (Landlock) to system files that it needs and the
         /// directories of the configured files, and its system calls (seccomp): it starts no programs, and opens no
-        /// connections except for --fabric.totals-from. The log names what the kernel does not support.
+        /// connections except for --fabric.totals-from, --fabric.from and --notify.webhook. The log names what the kernel
+        /// does not support.
         confine: bool => "process.confine",
         /// User that "serve" becomes when root starts it [default: fabric-exporter, else nobody]
         ///
@@ -334,11 +335,50 @@ section! {
 }
 
 section! {
+    /// Events, sent to a webhook.
+    #[command(next_help_heading = "Notifications")]
+    NotifyOptions {
+        /// Send events to this URL [default: none]
+        ///
+        /// For sites without Alertmanager: changes of verdicts, links and nodes are sent as JSON by POST, and again until
+        /// the receiver accepts them. http or https. See docs/notify.md.
+        webhook: String = "notify.webhook" URL,
+        /// Kinds of events to send
+        ///
+        /// Kinds such as node_down, separated by commas; "default": those that need attention, and that it is over;
+        /// "all": all. Several are added up: default,cable_changed. By default: default.
+        #[arg(long = "notify.kinds", value_name = "KINDS", value_delimiter = ',', hide_short_help = true)]
+        kinds: Vec<String>,
+        /// File with a bearer token for it
+        ///
+        /// Sent as "Authorization: Bearer TOKEN", with an http URL unencrypted. The file is read for each request, so the
+        /// token can be replaced.
+        token_file: PathBuf = "notify.token-file" FILE hide_short_help,
+        /// CA certificates for it (PEM) [default: those of the system]
+        ca_file: PathBuf = "notify.ca-file" FILE hide_short_help,
+    }
+}
+
+section! {
     /// A fabric.
     #[command(next_help_heading = "Fabric")]
     FabricOptions {
         /// Value of the "fabric" label [default: default]
         name: String = "fabric.name" NAME hide_short_help,
+        /// Data that another program collects
+        ///
+        /// Instead of MADs: the URL of UFM Telemetry, such as http://ufm:9002/csv/xcset/low_freq_debug, or a directory that
+        /// ibdiagnet refills. Several URLs of one fabric are separated by blanks: counters are those of the first, cables
+        /// and states may be those of others. Not with options of the port, of keys and of clearing. See
+        /// docs/collected.md.
+        #[arg(id = "fabric_from", long = "fabric.from", value_name = "SOURCE")]
+        from: String,
+        /// File with the password for that URL
+        ///
+        /// The user name is in --fabric.from, as in https://USER@HOST/csv.
+        from_password_file: PathBuf = "fabric.from-password-file" FILE hide_short_help,
+        /// CA certificates for that URL (PEM) [default: those of the system]
+        from_ca_file: PathBuf = "fabric.from-ca-file" FILE hide_short_help,
         /// HCA to use [default: first usable]
         ///
         /// This HCA sends the MADs. By default it is the first one with an InfiniBand port that is Active, else
@@ -516,6 +556,8 @@ pub struct Options {
     pub history: HistoryOptions,
     #[command(flatten)]
     pub jobs: JobsOptions,
+    #[command(flatten)]
+    pub notify: NotifyOptions,
     #[command(flatten)]
     pub web: WebOptions,
     #[command(flatten)]

@@ -25,9 +25,26 @@ use super::options::{
 };
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 17] = [
-    "-", "api", "crossed", "events", "host", "hosts", "link", "links", "modules", "node", "port",
-    "runbooks", "route", "search", "switches", "topology", "traffic",
+pub const RESERVED_PATHS: [&str; 19] = [
+    "-",
+    "api",
+    "changes",
+    "crossed",
+    "events",
+    "host",
+    "hosts",
+    "link",
+    "links",
+    "modules",
+    "node",
+    "port",
+    "runbooks",
+    "route",
+    "search",
+    "switches",
+    "topology",
+    "topology.svg",
+    "traffic",
 ];
 
 impl WebOptions {

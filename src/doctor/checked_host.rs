@@ -66,7 +66,7 @@ impl CheckedHost {
 
     /// Whether the exporter would send MADs, and not only read this host's own devices.
     pub(super) fn sweeps(&self) -> bool {
-        !self.settings().fabrics.is_empty()
+        self.settings().fabrics.iter().any(|fabric| fabric.from.is_none())
     }
 
     /// Whether the exporter would receive the events of devices.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use crate::config::Settings;
-use crate::monitor::inspect_site_file;
+use crate::config::{DataFrom, Settings};
+use crate::monitor::{inspect_site_file, inspect_source};
 use crate::remote::{self, Remote};
 use exporter_web::WebConfig;
 use exporter_web::listen::{is_missing_address, try_bind};
@@ -30,6 +30,8 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
         let files = settings.site_files.iter();
         findings.extend(files.flat_map(|(kind, path)| check_site_file(*kind, path)));
     }
+    let sources = settings.fabrics.iter().filter_map(|fabric| fabric.from.as_ref());
+    findings.extend(sources.map(check_source));
     findings.extend(settings.history.iter().map(check_history));
     findings
 }
@@ -112,6 +114,29 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
                  OpenSM's file \"neighbors\" to the same directory"
             ))
     })
+}
+
+/// Reads the data that another program collects.
+fn check_source(from: &DataFrom) -> Finding {
+    let (what, name) = ("--fabric.from", from.name());
+    match inspect_source(from) {
+        Ok(found) => ok(Configuration, what, format!("{name}: {found}")),
+        Err(problem) => {
+            let fix = match from {
+                DataFrom::Endpoints(..) => {
+                    format!("curl -s '{name}' | head -2   # docs/collected.md")
+                }
+                DataFrom::Directory(path) => {
+                    format!("ls -l {}   # docs/collected.md", path.display())
+                }
+            };
+            bad(Configuration, what, problem)
+                .expected(
+                    "UFM Telemetry, or dumps of ibdiagnet; until then the fabric has no metrics",
+                )
+                .fix(fix)
+        }
+    }
 }
 
 fn check_history(history: &HistorySettings) -> Finding {

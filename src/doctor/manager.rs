@@ -110,19 +110,19 @@ fn title(fabric: &FabricSettings) -> String {
 
 /// Queries the subnet manager of each fabric that the exporter would monitor, unless the check is offline.
 pub fn query(host: &CheckedHost) -> Vec<Finding> {
-    let fabrics = &host.settings().fabrics;
+    let fabrics = || host.settings().fabrics.iter().filter(|fabric| fabric.from.is_none());
     if host.options.offline {
         let offline = "not checked: --offline sends no MADs";
         let found = if host.devices.is_empty() { NO_DEVICE } else { offline };
         let finding = |of: &FabricSettings| {
             without_infiniband(host, of).unwrap_or_else(|| note(SubnetManager, title(of), found))
         };
-        return fabrics.iter().map(finding).collect();
+        return fabrics().map(finding).collect();
     }
     // In parallel: a host may have eight rails, and no manager on any.
     std::thread::scope(|scope| {
         let threads: Vec<_> =
-            fabrics.iter().map(|fabric| scope.spawn(move || query_fabric(host, fabric))).collect();
+            fabrics().map(|fabric| scope.spawn(move || query_fabric(host, fabric))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     })
 }

@@ -55,8 +55,24 @@ families! {
         "Unix time when the latest sweep ended. time() minus this is the age of the fabric metrics."
         => |state, out| state.each_sweep(out, |last, out| out.float(last.anchor.unix_seconds_of(last.ended)));
     "fabric_exporter_sweep_interval_seconds" Gauge ["fabric"]
-        "Configured interval between sweeps (--fabric.interval)."
+        "Configured interval between sweeps (--fabric.interval). With --fabric.from: the time between two changes of the data, if that is longer; 300 s until it is known."
         => |state, out| state.each(out, |it, out| out.float_if_known(it.snapshot.as_ref().map(|_| it.interval.as_secs_f64())));
+    "fabric_exporter_source_info" Gauge ["fabric", "source", "format"]
+        "Where the data of a fabric is from that another program collects (--fabric.from), as labels, always 1: its URL or directory, and the format of its data. Absent for fabrics that are read by MADs."
+        => |state, out| state.each(out, |it, out| if let Some(source) = &it.source {
+            out.label("source", &source.name).label("format", &source.format).value(1);
+        });
+    "fabric_exporter_source_interval_seconds" Gauge ["fabric"]
+        "Time between the latest two changes of the data of --fabric.from, as the data says it. Absent before the second."
+        => |state, out| state.each(out, |it, out| {
+            let source = it.source.as_deref();
+            out.float_if_known(source.and_then(|it| it.interval).map(|it| it.as_secs_f64()));
+        });
+    "fabric_exporter_source_last_poll_successful" Gauge ["fabric"]
+        "1 if the latest poll of --fabric.from had data that can be used and is not outdated, else 0; the log has the reason."
+        => |state, out| state.each(out, |it, out| {
+            out.value_if_known(it.source.as_deref().map(|it| it.problem.is_none().into()));
+        });
     "fabric_exporter_sweeps" Counter ["fabric"]
         "Completed sweeps."
         => |state, out| state.each(out, |it, out| out.value(it.stats.sweeps));

@@ -18,11 +18,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
 use super::discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
-use super::drained::Drained;
+use super::judge::{Judge, span};
 use super::replica::{self, Replica};
 use super::report::{self, LogLimiter};
 use super::route_desk::{Desk, RouteAnswers, Wire};
-use super::site_files::{KeyFile, SiteFiles};
+use super::site_files::KeyFile;
 use crate::config::FabricSettings;
 use crate::remote::Remote;
 use fabric_api::route_desk::Question;
@@ -33,12 +33,11 @@ use ib_fabric::collect::discovery::{Discovery, DiscoveryLimits, DiscoveryResult,
 use ib_fabric::collect::registers::{self, RegisterReader};
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
-use ib_fabric::names::Naming;
 use ib_fabric::routes::RouteReason;
 use ib_fabric::{Fabric, NodeMap, Snapshot};
+use ib_health::Assessment;
 use ib_health::recorded::{RecordedErrors, RecordedFlaps};
 use ib_health::totals::TotalsSeed;
-use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::m_key::MKeys;
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::PortEvent;
@@ -77,23 +76,17 @@ const CUT: Duration = Duration::from_secs(3600);
 #[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct Monitor {
     settings: FabricSettings,
-    shared: Arc<watch::Sender<SharedState>>,
-    /// Its place in the shared state.
-    fabric_index: usize,
+    judge: Judge,
     stop: Arc<AtomicBool>,
     client: MadClient,
     /// For registers: one request at a time to each device, with a long timeout.
     register_client: MadClient,
     registers: Option<RegisterReader>,
     capture: Option<Capture>,
-    files: SiteFiles,
-    drained: Drained,
-    naming: Naming,
     keys: Arc<MKeys>,
     log_limiter: LogLimiter,
     agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
-    evaluator: LinkEvaluator,
     replica: Option<Replica>,
     /// Where the durations of its sweeps are counted.
     pub sweep_durations: Histogram,
@@ -157,12 +150,6 @@ fn run(
     plan::run(plan, client, &mut CapturingTransport::new(transport, capture), stop)
 }
 
-/// In it each line of the log names its fabric, whichever crate writes it. At level error, since a span is only there
-/// where its level is logged.
-fn span(fabric: &str) -> tracing::Span {
-    tracing::error_span!("monitor", fabric)
-}
-
 impl Monitor {
     /// The monitor of a fabric, which publishes to a place of the shared state. Fails when a site file is
     /// invalid; later invalid versions are logged, and the earlier content stays in use.
@@ -174,7 +161,7 @@ impl Monitor {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
         let _in_fabric = span(&settings.name).entered();
-        let files = SiteFiles::open(&settings)?;
+        let judge = Judge::new(&settings, shared, fabric_index)?;
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         let client = MadClient::new(settings.pace);
         let register_client = client.beside(registers::send_config(settings.pace));
@@ -183,13 +170,7 @@ impl Monitor {
             client,
             register_client,
             registers: settings.registers.map(RegisterReader::new),
-            files,
-            drained: Drained::default(),
-            naming: Naming {
-                hosts: settings.hosts.clone(),
-                rails: settings.rails.clone(),
-                ..Naming::default()
-            },
+            judge,
             keys: Arc::default(),
             log_limiter: LogLimiter::default(),
             agents: AgentCache::new(settings.optional_counters()),
@@ -202,7 +183,6 @@ impl Monitor {
             reads_states: true,
             local_lid: None,
             lids_changed: false,
-            evaluator: LinkEvaluator::new(settings.limits.clone()),
             sweep_durations: Histogram::new([]),
             event_sender,
             events,
@@ -210,17 +190,14 @@ impl Monitor {
             has_changes: false,
             publish_after: Moment::default(),
             settings,
-            shared,
-            fabric_index,
             stop,
             capture,
             fabric: None,
             replica: None,
             stats: MonitorStats::default(),
         };
-        monitor.refresh_names();
         monitor.refresh_keys(Moment::default());
-        monitor.refresh_maintenance();
+        monitor.judge.refresh_maintenance(&mut monitor.stats);
         Ok(monitor)
     }
 
@@ -236,8 +213,7 @@ impl Monitor {
 
     /// Sets the totals and the errors of an earlier run, from which ports and links continue.
     pub fn restore(&mut self, seed: TotalsSeed, recorded: RecordedErrors, flaps: RecordedFlaps) {
-        let evaluator = &mut self.evaluator;
-        (evaluator.seed, evaluator.recorded, evaluator.flaps) = (seed, recorded, flaps);
+        self.judge.restore(seed, recorded, flaps);
     }
 
     /// Keeps the totals equal to those of another exporter that sweeps the same fabric.
@@ -264,7 +240,7 @@ impl Monitor {
     fn refresh_replica(&mut self, now: Moment) {
         let latest = self.replica.as_ref().and_then(|replica| replica.take(now));
         if let Some((totals, received)) = latest {
-            self.evaluator.replica.update(totals);
+            self.judge.evaluator.replica.update(totals);
             let since = received.duration_since(SystemTime::UNIX_EPOCH);
             self.stats.totals_received = since.ok().map(|since| since.as_secs_f64());
         }
@@ -310,14 +286,8 @@ impl Monitor {
         tracing::debug!("monitor stopped");
     }
 
-    fn refresh_names(&mut self) {
-        if let Some(names) = self.files.names() {
-            self.naming.map = names;
-        }
-    }
-
     fn refresh_keys(&mut self, now: Moment) {
-        if let Some(KeyFile { keys, warnings }) = self.files.keys() {
+        if let Some(KeyFile { keys, warnings }) = self.judge.files.keys() {
             // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
             // its file `neighbors` at each change of the topology, which is no reason to.
             if !keys.has_same_keys(&self.keys) {
@@ -327,24 +297,12 @@ impl Monitor {
             self.log_limiter.warn(warnings, now, "further M_Key file warnings not logged");
         }
         self.agents.keys = Arc::clone(&self.keys);
-        if let Some(KeyFile { keys, warnings }) = self.files.vs_keys() {
+        if let Some(KeyFile { keys, warnings }) = self.judge.files.vs_keys() {
             if let Some(registers) = &mut self.registers {
                 registers.set_keys(keys);
             }
             self.log_limiter.warn(warnings, now, "further VSKey file warnings not logged");
         }
-    }
-
-    fn refresh_maintenance(&mut self) {
-        if let Some(windows) = self.files.maintenance() {
-            self.evaluator.maintenance = windows;
-        }
-        let in_file = self.files.drained();
-        let of_scheduler = self.shared.borrow().jobs.as_ref().and_then(|jobs| jobs.drained.clone());
-        if let Some(drained) = self.drained.update(in_file, of_scheduler) {
-            self.evaluator.set_drained(drained);
-        }
-        self.stats.site_files = self.files.read_at();
     }
 
     fn pause(&self, time: Duration) {
@@ -460,7 +418,7 @@ impl Monitor {
 
     fn handle_events(&mut self) {
         for event in self.events.try_iter() {
-            self.has_changes |= self.evaluator.handle_event(&event);
+            self.has_changes |= self.judge.evaluator.handle_event(&event);
         }
     }
 
@@ -510,7 +468,7 @@ impl Monitor {
     fn discover(&mut self, transport: &mut impl MadTransport) -> Result<(), RunError> {
         self.scheduler.on_discovery_start();
         self.reads_states = true;
-        self.refresh_names();
+        self.judge.refresh_names();
         self.refresh_keys(transport.now());
         transport.refresh();
         let anchor = transport.anchor();
@@ -556,7 +514,12 @@ impl Monitor {
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
         let known = previous.map(|fabric| (fabric, forget_before));
-        let mut fabric = Fabric::assemble(found.fabric, &self.naming, now, known);
+        let mut fabric = Fabric::assemble(found.fabric, &self.judge.naming, now, known);
+        // Each of them is a gap. What is known of a port that was not reached stays.
+        let ends = found.unanswered.iter().chain(&found.skipped);
+        let known =
+            ends.filter(|end| fabric.find(**end).is_some_and(|it| fabric.port(it).peer.is_some()));
+        self.stats.known_gaps = known.count();
         // A node that this discovery did not reach must not be asked by a LID that may be another's now.
         let has_same_lids = |previous: &Fabric| previous.has_same_lids(&fabric);
         if self.lids_changed || self.local_lid != local_lid || !previous.is_none_or(has_same_lids) {
@@ -766,10 +729,10 @@ impl Monitor {
 
     /// Evaluates a sweep, with the events until now, and publishes it.
     fn publish(&mut self, snapshot: Option<Snapshot<Raw>>) {
-        self.refresh_maintenance();
+        self.judge.refresh_maintenance(&mut self.stats);
         self.handle_events();
         self.has_changes = false;
-        let evaluated = snapshot.map(|snapshot| self.evaluator.evaluate(snapshot));
+        let evaluated = snapshot.map(|snapshot| self.judge.evaluator.evaluate(snapshot));
         let (snapshot, assessment) = evaluated.unzip();
         self.send(snapshot.map(Arc::new), assessment.unwrap_or_default());
     }
@@ -780,16 +743,16 @@ impl Monitor {
         let latest = self.latest();
         let Some(snapshot) = &latest.snapshot else { return };
         let mut assessment = latest.assessment.clone();
-        self.evaluator.reassess(snapshot, &mut assessment, now);
+        self.judge.evaluator.reassess(snapshot, &mut assessment, now);
         self.send(Some(Arc::clone(snapshot)), assessment);
     }
 
     fn latest(&self) -> Arc<Observation> {
-        Arc::clone(&self.shared.borrow().fabrics[self.fabric_index])
+        self.judge.latest()
     }
 
     fn send(&self, snapshot: Option<Arc<Snapshot>>, assessment: Assessment) {
-        let observation = Arc::new(Observation {
+        self.judge.publish(Observation {
             fabric: self.settings.name.clone(),
             interval: self.settings.interval,
             snapshot,
@@ -797,8 +760,8 @@ impl Monitor {
             stats: self.stats.clone(),
             mads: self.client.stats().clone().with(self.register_client.stats()),
             crossing: Arc::clone(&self.routes.crossing),
+            ..Observation::default()
         });
-        self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }
 }
 

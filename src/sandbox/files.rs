@@ -8,7 +8,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use crate::config::{FabricSettings, JobsFrom, Settings};
+use crate::config::{DataFrom, EndpointUrl, FabricSettings, JobsFrom, Settings};
 use crate::remote::{Access as Login, Remote};
 
 /// The newest access rights: those of Linux 7.2. Older kernels restrict fewer.
@@ -60,7 +60,7 @@ pub(super) struct AllowedPaths {
     pub remove_dirs: Vec<PathBuf>,
     /// Folders of devices to open, write to and control (ioctl).
     pub devices: Vec<PathBuf>,
-    /// TCP ports of other exporters, to connect to.
+    /// TCP ports of other exporters and of a webhook, to connect to.
     pub connect: Vec<u16>,
 }
 
@@ -77,17 +77,27 @@ impl AllowedPaths {
                 .into_iter()
                 .flatten()
         });
-        let files: Vec<PathBuf> = files.chain(web).cloned().collect();
+        let token = settings.notify.as_ref().and_then(|notify| notify.token_file.as_ref());
+        let files: Vec<PathBuf> = files.chain(web).chain(token).cloned().collect();
         read.extend(
             files.iter().flat_map(|file| [folders_of(file), folders_of_links(file)].concat()),
         );
         if let Some(JobsFrom::Directory(folder)) = settings.jobs.as_ref().map(|jobs| &jobs.from) {
             read.push(folder.clone());
         }
+        let sources = || settings.fabrics.iter().filter_map(|fabric| fabric.from.as_ref());
+        for from in sources() {
+            if let DataFrom::Directory(folder) = from {
+                // It may be replaced as a whole, or be a link that leads to another one next time.
+                read.extend(folders_of(folder));
+                read.extend(folders_of_links(folder));
+                read.push(folder.clone());
+            }
+        }
         let mut devices = Vec::new();
         let events = settings.host.as_ref().is_some_and(|host| host.events);
         read.push(settings.sysfs.clone());
-        if events || !settings.fabrics.is_empty() {
+        if events || settings.fabrics.iter().any(|fabric| fabric.from.is_none()) {
             // Not only /dev/infiniband: it disappears with its last device, and returns with a driver
             // as another folder. The permissions in /dev decide which devices the process may open.
             devices.push("/dev".into());
@@ -99,7 +109,14 @@ impl AllowedPaths {
         let others = others.filter_map(|(url, _)| {
             Remote::new(url, &Login::default(), Duration::ZERO, Duration::ZERO).ok()
         });
-        let connect: Vec<u16> = others.map(|other| other.port()).collect();
+        let webhook = settings.notify.as_ref().map(|notify| notify.webhook.port());
+        let endpoints = sources().flat_map(|from| match from {
+            DataFrom::Endpoints(urls, _) => &**urls,
+            DataFrom::Directory(_) => &[],
+        });
+        let endpoints = endpoints.filter_map(EndpointUrl::port);
+        let others = others.map(|other| other.port());
+        let connect: Vec<u16> = others.chain(endpoints).chain(webhook).collect();
         if !connect.is_empty() {
             // The resolver loads its modules when it is first used.
             read.extend(NETWORK.into_iter().chain(RESOLVERS).chain(LIBRARIES).map(PathBuf::from));
@@ -124,7 +141,7 @@ impl AllowedPaths {
         let ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
-            // Sockets are bound already; connections are only allowed to other exporters.
+            // Sockets are bound already; connections are only allowed to other exporters and a webhook.
             .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
             .scope(Scope::Signal | Scope::AbstractUnixSocket)?
             .create()?

@@ -1,8 +1,9 @@
 //! Sandboxes the process: it drops the privileges that it does not need.
 //!
 //! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it starts no
-//! programs, opens no connections (except to another exporter, for its totals), and needs no capability (except to read
-//! modules). So the kernel keeps a process that a hostile MAD, file or request has taken over from the rest of the host
+//! programs, opens no connections (except to another exporter, for its totals, to UFM, for its data, and to a webhook),
+//! and needs no capability (except to read modules). So the kernel keeps a process that a hostile MAD, file or request
+//! has taken over from the rest of the host
 //! (seccomp(2), landlock(7), capabilities(7), `PR_SET_NO_NEW_PRIVS`, and another user than root). Threads inherit the
 //! restrictions, which cannot be removed again, so they are applied before the first thread starts.
 //!

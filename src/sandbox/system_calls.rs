@@ -22,7 +22,7 @@ pub struct Needs {
     pub events: bool,
     /// Modules of network interfaces: generic netlink.
     pub modules: bool,
-    /// Connections to another exporter, whose name is resolved: TCP and UDP sockets.
+    /// Connections to another exporter or a webhook, whose name is resolved: TCP and UDP sockets.
     pub connections: bool,
     /// Passing descriptors to another process.
     pub pass_descriptors: bool,

@@ -328,10 +328,19 @@ fn is_unsupported(error: io::Error) -> io::Result<()> {
 
 /// The second process of an exporter that takes totals from another one.
 fn inside_with_connections(folder: &Path) {
+    attempt_connections(folder, "--fabric.totals-from=http://ADDRESS");
+}
+
+/// The second process of an exporter whose data UFM Telemetry collects.
+fn inside_with_endpoint(folder: &Path) {
+    attempt_connections(folder, "--fabric.from=http://ADDRESS/metrics");
+}
+
+fn attempt_connections(folder: &Path, option: &str) {
     let outside = Outside::prepare(folder).unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("--fabric.totals-from=http://{}", outside.tcp.local_addr().unwrap());
-    let flags = Flags::try_parse_from(["x", "--no-collector.host", &url]).unwrap();
+    let option = option.replace("ADDRESS", &outside.tcp.local_addr().unwrap().to_string());
+    let flags = Flags::try_parse_from(["x", "--no-collector.host", &option]).unwrap();
     let settings = Settings::load(flags.options, None).unwrap();
     enter(&settings, &[], None, None);
     let report = |name: &str, by, outcome: io::Result<()>| match outcome {
@@ -368,6 +377,11 @@ fn exporter_with_events_has_two_kinds_of_netlink() {
 #[test]
 fn exporter_with_another_one_connects_only_to_that() {
     attempted("exporter_with_another_one_connects_only_to_that", 6, inside_with_connections);
+}
+
+#[test]
+fn exporter_with_an_endpoint_connects_only_to_that() {
+    attempted("exporter_with_an_endpoint_connects_only_to_that", 6, inside_with_endpoint);
 }
 
 /// Runs a test of this file again, in which `inside` attempts at least so many things, and checks the outcomes.

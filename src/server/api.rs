@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::Router;
 use axum::extract::{Path, Query as UrlQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
+use axum::{Extension, Router};
 use serde::Serialize;
 
 use fabric_observation::SharedState;
@@ -19,10 +19,10 @@ use exporter_web::blocking;
 use exporter_web::error_response::{INTERNAL_ERROR, bad_request, error_response, unbuilt};
 use fabric_api::impact::{IMPACT, impact};
 use fabric_api::{
-    Filter, LINKS, OPENAPI, TRAFFIC, links, model, modules, nodes, overview, ports, search,
-    selected, topology, totals, traffic,
+    Filter, LINKS, LiveState, OPENAPI, TRAFFIC, links, model, modules, nodes, overview, ports,
+    search, selected, topology, totals, traffic,
 };
-use fabric_pages::{HistoryQueries, QueryResult};
+use fabric_pages::{HistoryQueries, QueryResult, ShownMoment};
 
 /// The JSON of a route, or the status and the problem.
 type Built = Result<PackedText, (StatusCode, String)>;
@@ -43,28 +43,30 @@ pub(super) type Route =
     (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
 pub(super) static ROUTES: [Route; 11] = [
-    ("/api/v1/overview", &[], |state, _, _| json(&overview::overview(state))),
-    ("/api/v1/search", &["q"], |state, filter, _| json(&search::search(state, &filter.q))),
+    ("/api/v1/overview", &["at"], |state, _, _| json(&overview::overview(state))),
+    ("/api/v1/search", &["q", "at"], |state, filter, _| json(&search::search(state, &filter.q))),
     (IMPACT, &["fabric"], |state, filter, _| json(&impact(state, filter, SystemTime::now()))),
-    (LINKS, &["fabric", "node", "suspect", "verdict", "name", "limit"], |state, filter, _| {
-        json(&links::rows(&state.fabrics, filter))
-    }),
-    ("/api/v1/links/{id}", &["fabric"], link),
+    (
+        LINKS,
+        &["fabric", "node", "suspect", "verdict", "name", "limit", "at"],
+        |state, filter, _| json(&links::rows(&state.fabrics, filter)),
+    ),
+    ("/api/v1/links/{id}", &["fabric", "at"], link),
     ("/api/v1/modules", &["fabric", "node"], |state, filter, _| {
         json(&modules::modules(&state.fabrics, filter))
     }),
-    ("/api/v1/nodes", &["fabric", "node", "kind", "down"], |state, filter, _| {
+    ("/api/v1/nodes", &["fabric", "node", "kind", "down", "at"], |state, filter, _| {
         json(&nodes::nodes(&state.fabrics, filter))
     }),
-    ("/api/v1/nodes/{guid}", &["fabric"], node),
+    ("/api/v1/nodes/{guid}", &["fabric", "at"], node),
     (totals::TOTALS, &["fabric"], |state, filter, _| {
         json(&totals::totals(&state.fabrics, filter, SystemTime::now()))
     }),
-    ("/api/v1/topology", &["fabric"], |state, filter, _| {
+    ("/api/v1/topology", &["fabric", "at"], |state, filter, _| {
         let fabrics = selected(&state.fabrics, filter.fabric.as_deref());
         json(&model::Topologies { fabrics: fabrics.map(|it| topology::topology(it)).collect() })
     }),
-    (TRAFFIC, &["fabric", "name", "limit"], |state, filter, _| {
+    (TRAFFIC, &["fabric", "name", "limit", "at"], |state, filter, _| {
         json(&traffic::traffics(&state.fabrics, filter))
     }),
 ];
@@ -73,8 +75,15 @@ pub(super) static ROUTES: [Route; 11] = [
 pub(super) fn router(latest: Latest, history: HistoryQueries) -> Router {
     let mut router = Router::new();
     for route in &ROUTES {
-        let handler = move |State(latest): State<Latest>, id: Option<Path<String>>, query| {
-            respond(latest, route, id.map(|Path(id)| id).unwrap_or_default(), query)
+        let handler = move |State(latest): State<Latest>,
+                            moment: Option<Extension<Arc<ShownMoment>>>,
+                            id: Option<Path<String>>,
+                            query| {
+            let live = match moment {
+                Some(Extension(moment)) => Arc::clone(&moment.live),
+                None => Arc::clone(&latest.borrow().live),
+            };
+            respond(live, route, id.map(|Path(id)| id).unwrap_or_default(), query)
         };
         router = router.route(route.0, get(handler));
     }
@@ -84,8 +93,9 @@ pub(super) fn router(latest: Latest, history: HistoryQueries) -> Router {
     router.with_state(latest).route(OPENAPI, get(openapi)).merge(history::router(history))
 }
 
+/// The response of a route, of the present or of the moment that the address names.
 async fn respond(
-    latest: Latest,
+    live: Arc<LiveState>,
     route: &'static Route,
     id: String,
     query: QueryResult,
@@ -96,12 +106,11 @@ async fn respond(
         Ok(filter) => filter,
         Err(problem) => return bad_request(&problem),
     };
-    let published = Arc::clone(&latest.borrow());
-    if let Err(problem) = filter.check(&published.live.state.fabrics) {
+    if let Err(problem) = filter.check(&live.state.fabrics) {
         return bad_request(&problem);
     }
     // 60,000 ports take half a second: too long for a thread that serves other requests.
-    let build = move || build(&published.live.state, &filter, &id);
+    let build = move || build(&live.state, &filter, &id);
     match blocking::run(build).await {
         Ok(Ok(json)) => json.respond(JSON),
         Ok(Err((status, problem))) => error_response(status, &problem),

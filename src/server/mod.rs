@@ -1,6 +1,7 @@
 //! The routes of the exporter, and `/metrics`.
 
 mod api;
+mod changes;
 mod history;
 #[cfg(test)]
 mod openapi_tests;
@@ -70,6 +71,7 @@ impl WebApp {
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
             .merge(fabric_pages::router())
+            .merge(changes::router())
             .with_state(self.clone())
             .merge(api)
             .merge(routes)
@@ -222,11 +224,28 @@ mod tests {
     fn page_paths_are_reserved_in_the_config() {
         use address::{
             CROSSED, EVENTS, HOST, HOSTS, ICON, LINK, LINKS, MODULES, NODE, PORT, ROUTE, RUNBOOK,
-            RUNBOOKS, SEARCH, STYLE, SWITCHES, TOPOLOGY, TRAFFIC,
+            RUNBOOKS, SEARCH, STYLE, SWITCHES, TOPOLOGY, TOPOLOGY_SVG, TRAFFIC,
         };
         let pages = [
-            LINKS, SWITCHES, HOSTS, MODULES, TRAFFIC, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST,
-            SEARCH, RUNBOOKS, RUNBOOK, ROUTE, CROSSED, STYLE, ICON,
+            LINKS,
+            SWITCHES,
+            HOSTS,
+            MODULES,
+            TRAFFIC,
+            LINK,
+            NODE,
+            PORT,
+            TOPOLOGY,
+            TOPOLOGY_SVG,
+            EVENTS,
+            HOST,
+            SEARCH,
+            RUNBOOKS,
+            RUNBOOK,
+            ROUTE,
+            CROSSED,
+            STYLE,
+            ICON,
         ];
         for path in pages {
             let first = path.split('/').nth(1).unwrap();

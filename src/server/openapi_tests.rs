@@ -15,18 +15,20 @@ use fabric_history::cable_life::CableMatches;
 use fabric_history::history_query::{DUMP, NAMES, PATH, parameter_names};
 use fabric_history::incidents::{Incidents, Severity};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
-use fabric_history::source::{self, Events};
+use fabric_history::source::{self, EventOrder, Events};
 use fabric_observation::SharedState;
 use fabric_pages::HistoryQueries;
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
+use super::WebApp;
 use super::api::ROUTES;
 use super::routes::ASKED;
+use fabric_api::changes::CHANGES;
 use fabric_api::impact::IMPACT;
 use fabric_api::model::{
-    CrossedLinks, HostsOfLink, Impact, LinkDetail, Links, Modules, NodeDetail, Nodes, Overview,
-    Routes, Search, Topologies, Totals, Traffics,
+    Changes, CrossedLinks, HostsOfLink, Impact, LinkDetail, Links, Modules, NodeDetail, Nodes,
+    Overview, Routes, Search, Topologies, Totals, Traffics,
 };
 use fabric_api::route_desk::RouteDesk;
 use fabric_api::totals::TOTALS;
@@ -34,10 +36,27 @@ use fabric_api::{CROSSED, LINK_HOSTS, LINKS, OPENAPI, ROUTE, TRAFFIC};
 
 const FABRIC: &str = "fabric";
 
+/// What a parameter that names a moment is about, its schema, and whether it is required.
+fn time_parameter(key: &str, path: &str) -> (&'static str, Value, bool) {
+    let text = json!({"type": "string"});
+    let time = json!({"type": "string", "format": "date-time"});
+    match key {
+        "from" => ("Start of the time window.", time, true),
+        "to" => ("End of the time window.", time, true),
+        "at" if path.starts_with(PATH) => ("The time.", time, true),
+        "at" => (
+            "The moment of the past that is shown, by the history: RFC 3339, local time such as `2026-11-27 03:12`, or how \
+             long ago such as `2h`. Without it, the present.",
+            text,
+            false,
+        ),
+        _ => ("The first moment, in the same forms. The second one is `at`.", text, true),
+    }
+}
+
 /// A parameter of the path or of the query.
 fn parameter(key: &str, path: &str) -> Value {
     let text = json!({"type": "string"});
-    let time = json!({"type": "string", "format": "date-time"});
     let many = |it: Value| json!({"type": "array", "items": it});
     let kinds: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
     let (about, schema, required) = match key {
@@ -85,9 +104,7 @@ fn parameter(key: &str, path: &str) -> Value {
         ),
         "to" if path == ROUTE => ("Where they are received, in the same form.", text, true),
         "host" => ("A host, or the name, GUID, LID or a port of one of its adapters.", text, true),
-        "from" => ("Start of the time window.", time, true),
-        "to" => ("End of the time window.", time, true),
-        "at" => ("The time.", time, true),
+        "from" | "to" | "at" | "diff" => time_parameter(key, path),
         "node" if !path.starts_with(PATH) => (
             "Only nodes of this name, GUID or host; of links, those with such an end.",
             text,
@@ -128,6 +145,13 @@ fn parameter(key: &str, path: &str) -> Value {
             false,
         ),
         "after" => ("Start after the page that returned this `next`.", text, false),
+        "order" => (
+            "Order of the events: by their times, or as they were recorded. A flap has the time of the link down, and is \
+             recorded when the link is up again: to follow a history, use `recorded`, and repeat the request with the \
+             latest `next`.",
+            json!({"enum": EventOrder::ALL.map(EventOrder::label), "default": EventOrder::default().label()}),
+            false,
+        ),
         other => panic!("{other} has no description"),
     };
     let location = if path.contains(&format!("{{{key}}}")) { "path" } else { "query" };
@@ -198,6 +222,8 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
         let keys: Vec<&str> = in_path.into_iter().chain(accepts.iter().copied()).collect();
         paths.extend([route(path, about, &keys, &content)]);
     }
+    let about = "What changed between two moments";
+    paths.extend([route(CHANGES, about, &super::changes::ACCEPTED, &of::<Changes>(make))]);
     let openapi = json!({"application/json": {"schema": {"type": "object"}}});
     paths.extend([route(OPENAPI, "This OpenAPI document", &[], &openapi)]);
     let dump = json!({"application/vnd.sqlite3": {}});
@@ -270,7 +296,8 @@ fn all_routes_and_no_others_are_described() {
         tokio::sync::watch::channel(std::sync::Arc::new(Published::first(SharedState::default())));
     let api = super::api::router(latest.clone(), HistoryQueries::new(None));
     let asked = super::routes::router(latest, RouteDesk::default());
-    let shown = format!("{:?}", api.merge(asked));
+    let changes = super::changes::router::<WebApp>();
+    let shown = format!("{:?} {changes:?}", api.merge(asked));
     let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");
     let routes: BTreeSet<String> = quoted

@@ -76,7 +76,7 @@ fn unanswered(why: &Unanswered, not_found: StatusCode) -> Response {
         | Unanswered::Late(_)
         | Unanswered::Gone(_) => unavailable(&why.to_string()),
         // To try again does not help.
-        Unanswered::Disabled(_) | Unanswered::NoFabric => {
+        Unanswered::Disabled(_) | Unanswered::NotCollected(_) | Unanswered::NoFabric => {
             error_response(StatusCode::SERVICE_UNAVAILABLE, &why.to_string())
         }
     }
@@ -126,6 +126,7 @@ mod tests {
             (Unanswered::NotFound("\"x\": no".into()), 404, "\"x\": no"),
             (Unanswered::TooMany("name one adapter".into()), 400, "name one adapter"),
             (Unanswered::Disabled(fabric()), 503, "set it to 1 or more"),
+            (Unanswered::NotCollected(fabric()), 503, "not available from this source"),
             (Unanswered::NotSwept(fabric()), 503, "try again in a few seconds"),
             (Unanswered::Busy(fabric()), 503, "try again in a minute"),
             (Unanswered::Late(fabric()), 503, "try again, and look at"),

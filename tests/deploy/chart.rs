@@ -237,10 +237,13 @@ pub fn of(set: &str, what: &str) -> Value {
 }
 
 #[test]
-fn network_policy_allows_scrapes_and_no_egress() {
+fn network_policy_allows_scrapes_and_only_the_egress_that_is_set() {
+    let policy = of("default", "NetworkPolicy ib-fabric-exporter");
+    assert!(list(&policy, "/spec/egress").is_empty());
     let policy = of("all", "NetworkPolicy ib-fabric-exporter");
     assert_eq!(list(&policy, "/spec/policyTypes"), [json!("Ingress"), json!("Egress")]);
-    assert!(list(&policy, "/spec/egress").is_empty());
+    let ports = [json!({"port": 53, "protocol": "UDP"}), json!({"port": 443, "protocol": "TCP"})];
+    assert_eq!(list(&policy, "/spec/egress"), [json!({"ports": ports})]);
     let [rule] = list(&policy, "/spec/ingress") else { panic!("{policy}") };
     assert_eq!(rule["ports"], json!([{"port": "http", "protocol": "TCP"}]));
     assert_eq!(rule["from"].as_array().map(Vec::len), Some(1));

@@ -175,7 +175,7 @@ fn answering(answer: &'static str) -> String {
 
 #[test]
 fn addresses_without_an_exporter_are_refused() {
-    for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
+    for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", "http://h:99999", ""] {
         refused(&links(&["--url", url]), 2, "is not an address such as");
     }
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

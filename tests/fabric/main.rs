@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod agrees_with_infiniband_diags;
+mod collected;
 mod congestion;
 mod drain_plan;
 mod dumps;
@@ -11,6 +12,7 @@ mod faults;
 mod fuzz_corpus;
 mod judged;
 mod links;
+mod noise;
 mod one_net_two_fabrics;
 mod readdressed;
 mod registers;

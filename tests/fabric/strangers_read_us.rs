@@ -412,6 +412,7 @@ fn tshark_decodes_what_we_encode() {
             port_select: 1,
             clear: None,
             is_optional: false,
+            is_always_sent: false,
             m_key: MKey::NONE,
             register: None,
         };

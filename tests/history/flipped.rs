@@ -43,6 +43,7 @@ fn read(file: &Path) -> Option<usize> {
         RecordKind::TrafficDeltas,
         RecordKind::FirstTotals,
         RecordKind::AllTotals,
+        RecordKind::ErrorTotals,
     ];
     let torn = tiers.map(|tier| frames(file, tier).ok().map(|(_, torn, _)| torn));
     torn.into_iter().sum()

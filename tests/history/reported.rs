@@ -214,6 +214,9 @@ fn felt(step: &TimedChange, all: &[TimedChange], net: &Net) -> Vec<String> {
         | FabricChange::Retrain { port }
         | FabricChange::LimitLink { port, .. }
         | FabricChange::LimitIntake { port, .. }
+        | FabricChange::SetModuleReport { port, .. }
+        | FabricChange::SetDisabled { port, .. }
+        | FabricChange::AddToCounter { port, .. }
         | FabricChange::SetCounter { port, .. } => {
             let mut places = cable(net, step.at, all, *port);
             // A host whose only cable is pulled is gone.

@@ -188,6 +188,7 @@ pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
         RecordKind::TrafficDeltas,
         RecordKind::FirstTotals,
         RecordKind::AllTotals,
+        RecordKind::ErrorTotals,
     ] {
         assert_eq!(frames(file, tier).unwrap().1, 0, "torn: {tier:?}");
     }

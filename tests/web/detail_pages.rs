@@ -23,6 +23,7 @@ timeline:
   - flap: {at: 20s, link: 'leaf-0-2[3]', down: 12s, every: 60s, times: 5}
   - move-cable: {at: 90s, from: 'leaf-0-3[1]', to: 'leaf-0-3[2]'}
   - reboot: {at: 150s, node: spine-1, down: 1000h}
+  - reboot: {at: 150s, node: host-20, down: 1000h}
 ";
 
 fn json<T: DeserializeOwned>(exporter: &Exporter, path: &str) -> T {
@@ -138,6 +139,14 @@ fn faults_are_on_the_pages_and_in_the_api() {
         200,
         &["spine-1", "missing from the fabric", "Events", "node down"],
     );
+    let [dead, up] = ["host-20", "host-21"].map(|name| {
+        let guid = node(&exporter, name).node.guid;
+        format!("/node/{guid}")
+    });
+    wait_for_page(&exporter, &dead, 200, &["missing from the fabric"]);
+    let [dead, up] = [dead, up].map(|path| page(&exporter, &path, 200));
+    let way = "/crossed?host=";
+    assert!(up.contains(way) && !dead.contains(way), "what is down has no routes: {dead}");
     let leaf = node(&exporter, "leaf-0-1").node.guid;
     let rows = [
         "Quantum-2",

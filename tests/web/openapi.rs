@@ -32,7 +32,7 @@ fn responses_match_the_openapi_description() {
         "from" if path == "/api/v1/route" => "host-1".to_owned(),
         "to" if path == "/api/v1/route" => "host-6".to_owned(),
         "called" => "leaf-0-1[10]".to_owned(),
-        "from" => from.clone(),
+        "from" | "diff" => from.clone(),
         "to" | "at" => to.clone(),
         "port" => format!("{guid}:1"),
         "detail" => "all".into(),

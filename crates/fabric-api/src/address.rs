@@ -18,6 +18,8 @@ pub const TRAFFIC: &str = "/traffic";
 pub const LINK: &str = "/link/{link}";
 /// The hosts whose packets cross a link: it asks the monitor of the fabric.
 pub const LINK_HOSTS: &str = "/link/{link}/hosts";
+/// What changed between two moments: `?diff=TIME&at=TIME&fabric=NAME`.
+pub const CHANGES: &str = "/changes";
 /// The route between two nodes: `?from=NODE&to=NODE&fabric=NAME`.
 pub const ROUTE: &str = "/route";
 /// The links that packets of a host cross: `?host=HOST&fabric=NAME`.
@@ -26,8 +28,10 @@ pub const CROSSED: &str = "/crossed";
 pub const NODE: &str = "/node/{guid}";
 /// A port, by its node's GUID and its number: redirects to its link, or to its node.
 pub const PORT: &str = "/port/{guid}/{port}";
-/// The topology of a fabric: `?fabric=NAME`.
+/// The topology of a fabric, as a map: `?fabric=NAME&mask=errors&window=1h&open=0x…`.
 pub const TOPOLOGY: &str = "/topology";
+/// The picture of the map as a file, with the same parameters.
+pub const TOPOLOGY_SVG: &str = "/topology.svg";
 /// The list of cables and modules: `?fabric=NAME&sort=temperature`.
 pub const MODULES: &str = "/modules";
 /// The latest events.

@@ -270,7 +270,7 @@ fn link_impact(
         node_hours_left: (jobs.is_empty() || all().any(|job| job.end.is_some()))
             .then(|| node_hours(all(), left)),
         node_hours_since: node_hours(all(), lost),
-        gpu_hours_left: gpu_hours(all(), left),
+        gpu_hours_left: gpu_hours(all().filter(|job| job.end.is_some()), left),
         gpu_hours_since: gpu_hours(all(), lost),
         jobs_without_end: all().filter(|job| job.end.is_none()).count(),
         jobs: listed,
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn repair_that_frees_most_is_first() {
         let jobs = vec![
-            job("1", &["host-a"], None, 0, None),
+            job("1", &["host-a"], Some(4), 0, None),
             job("2", &["host-b.example", "far-1", "far-2"], Some(8), NOW - 7200, Some(NOW + 3600)),
             job("3", &["host-b.example"], None, NOW - 3600, Some(NOW - 5)),
         ];

@@ -1,8 +1,9 @@
 //! How far links are from their first verdict. After a start most of them only lack time of observation, which is not
 //! the same as an unknown state.
 
+use ib_fabric::PortIndex;
 use ib_health::bit_errors::{BitErrorLevel, BitErrors, ENOUGH};
-use ib_health::{LinkAssessment, Reason, Verdict};
+use ib_health::{LinkAssessment, Reason, TRAINING, Verdict};
 use ib_mad::Counter;
 
 use crate::model::Learning;
@@ -40,11 +41,23 @@ pub(crate) fn of_link(view: FabricView<'_>, assessment: &LinkAssessment) -> Opti
         let has_windows = || errors.windows.iter().any(|window| window.seconds > 0.0);
         let reads = || view.snapshot.reading(port)?.get(Counter::SymbolErrors);
         if errors.level == BitErrorLevel::Unknown && (has_windows() || reads().is_some()) {
-            let end = of_end(errors)?;
+            let end = of_end(errors).or_else(|| of_training(view, port))?;
             sum = Some(sum.map_or(end, |sum| Learning { links: 1, ..sum.and(end) }));
         }
     }
     sum
+}
+
+/// A port whose link trains, at a rate that is known: what it receives does not count yet.
+fn of_training(view: FabricView<'_>, port: PortIndex) -> Option<Learning> {
+    let peer = view.snapshot.fabric.port(port).connected_peer();
+    // A sweep queries one end of each link.
+    let mut statuses = [Some(port), peer].into_iter().flatten().map(|it| view.snapshot.status(it));
+    let runs = statuses.any(|status| {
+        status.is_some_and(|it| it.link_up() && it.rate().is_some() && it.width.is_some())
+    });
+    let needed_seconds = TRAINING.as_secs_f64();
+    runs.then_some(Learning { links: 1, observed_seconds: 0.0, needed_seconds, errors: 0 })
 }
 
 /// The same of one end; `None` while it trains, without a limit.
@@ -64,8 +77,12 @@ mod tests {
     use super::*;
     use crate::model::Verdicts;
     use fabric_observation::Observation;
+    use ib_fabric::snapshot::PortRead;
     use ib_health::bit_errors::{BerWindow, Measurement};
     use ib_health::testing::{count, fine, port, snapshot};
+    use ib_mad::port_state::PortStatus;
+    use ib_mad::port_state::testing::up;
+    use ib_mad::rate::{Speed, Width};
 
     /// Two links at 4x NDR that were observed for so many seconds, with so many errors at the first one.
     fn observed(seconds: [f32; 2], errors: u32) -> Observation {
@@ -104,6 +121,24 @@ mod tests {
         assert_eq!((learning.links, learning.errors), (2, 2));
         assert!((learning.observed_seconds - 240.0).abs() < 0.1, "{learning:?}");
         assert!((learning.needed_seconds - 625.0).abs() < 0.1, "{learning:?}");
+    }
+
+    #[test]
+    fn link_that_trains_is_learned_about() {
+        let mut observation = observed([300.0; 2], 0);
+        let snapshot = std::sync::Arc::make_mut(observation.snapshot.as_mut().unwrap());
+        let ends = [(1, 1), (2, 1)].map(|(guid, it)| port(snapshot, guid, it));
+        for end in ends {
+            observation.assessment.ports[end].bit_errors = BitErrors::default();
+            snapshot.statuses[end] = PortRead::Ok(PortStatus { width: None, ..up(1) });
+        }
+        assert_eq!(of_fabric(&observation).map(|it| it.links), Some(1), "without a known rate");
+        // One end is queried.
+        let status = PortStatus { width: Some(Width::X4), speed: Some(Speed::Ndr), ..up(1) };
+        let snapshot = std::sync::Arc::make_mut(observation.snapshot.as_mut().unwrap());
+        snapshot.statuses[ends[0]] = PortRead::Ok(status);
+        let learning = of_fabric(&observation).unwrap();
+        assert_eq!(learning.links, 2);
     }
 
     #[test]

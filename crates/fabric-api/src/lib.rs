@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+pub mod changes;
 pub mod condition;
 mod filter;
 mod history_state;
 pub mod impact;
 pub mod learning;
+mod link_measures;
 mod link_row;
 pub mod links;
 mod live;
@@ -29,6 +31,7 @@ mod view;
 
 pub use filter::{Fabrics, Filter, KINDS, MAX_LIMIT, check_fabric, parse_verdict, selected};
 pub use history_state::history_states;
+pub use link_measures::LinkCongestion;
 pub use link_row::LinkRow;
 pub use live::LiveState;
 pub use trends::Trends;

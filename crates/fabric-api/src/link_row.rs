@@ -7,7 +7,7 @@ use ib_fabric::topology::Link as Cable;
 use ib_fabric::{NodeIndex, NodeMap, PortIndex};
 use ib_health::bit_errors::BerWindow;
 use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, explain};
-use ib_mad::counter::{CounterKind, LINK_ERRORS, TABLE};
+use ib_mad::counter::{CounterKind, CounterRow, LINK_ERRORS, TABLE};
 use ib_mad::reading::CounterSet;
 use ib_mad::register::text;
 use ib_mad::{Counter, FrontPanel, Reading};
@@ -44,11 +44,7 @@ impl<'a> FabricView<'a> {
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
         let default = PortAssessment::default();
         let assessment = self.port(port).unwrap_or(&default);
-        let errors = TABLE.iter().filter(|row| {
-            matches!(row.kind, CounterKind::Error | CounterKind::Link)
-                || row.counter == Counter::XmitDiscards
-        });
-        let nonzero = errors.filter_map(|row| {
+        let nonzero = error_rows().filter_map(|row| {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
@@ -71,6 +67,14 @@ impl<'a> FabricView<'a> {
             wait_saturated: assessment.is_wait_saturated(),
         }
     }
+}
+
+/// The counters of errors, of link downs and of discards.
+pub(crate) fn error_rows() -> impl Iterator<Item = &'static CounterRow> {
+    TABLE.iter().filter(|row| {
+        matches!(row.kind, CounterKind::Error | CounterKind::Link)
+            || row.counter == Counter::XmitDiscards
+    })
 }
 
 /// The reasons of a link with their weights, the heaviest first. The sort is stable: among equals the order of
@@ -214,6 +218,11 @@ impl<'a> LinkRow<'a> {
     /// Its verdict; that of a link without assessment is unknown.
     pub fn verdict(&self) -> Verdict {
         self.assessment.map_or(Verdict::Unknown, |link| link.verdict)
+    }
+
+    /// The heaviest reason of its verdict.
+    pub fn first_reason(&self) -> Option<Reason> {
+        worst_first(self.assessment?).next().map(|(reason, _)| reason)
     }
 
     /// How far it is, if it only lacks time of observation.

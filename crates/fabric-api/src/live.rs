@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use fabric_history::past::Past;
 use fabric_observation::SharedState;
 use fabric_observation::host::HostObservation;
 
@@ -33,6 +34,21 @@ impl LiveState {
     #[must_use]
     pub fn next(&self, state: SharedState) -> Self {
         Self::derive(Some(self), state)
+    }
+
+    /// The state at a moment of the past. Of the host's devices and of jobs nothing is recorded.
+    pub fn past(past: &Past) -> Self {
+        let state = SharedState { as_of: Some(past.at), ..SharedState::from(past.observations()) };
+        Self::first(state)
+    }
+
+    /// The moment of which this state is, or the present: not before the latest sweep, as a simulated clock may be ahead
+    /// of ours.
+    pub fn now(&self) -> SystemTime {
+        let swept = self.state.fabrics.iter().filter_map(|it| it.snapshot.as_ref());
+        let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
+        let present = || SystemTime::now().max(latest.unwrap_or(SystemTime::UNIX_EPOCH));
+        self.state.as_of.unwrap_or_else(present)
     }
 
     fn derive(previous: Option<&LiveState>, state: SharedState) -> Self {

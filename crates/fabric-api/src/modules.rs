@@ -10,7 +10,7 @@ use ib_mad::register::{self, monitor, text};
 use crate::filter::{Fabrics, Filter, selected};
 use crate::link_row::LinkRow;
 use crate::links::ranked;
-use crate::model::{FabricModules, Module, Modules, PortModule, ReportedBer, Spare};
+use crate::model::{FabricModules, LEARNING, Module, Modules, PortModule, ReportedBer, Spare};
 use crate::spares;
 use crate::view::FabricView;
 
@@ -45,6 +45,22 @@ fn port_modules(view: FabricView<'_>, filter: &Filter) -> Vec<PortModule> {
     module_rows_of(view, filter).iter().map(ModuleRow::module).collect()
 }
 
+/// The verdict of a link, and whether it only lacks time for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// It is learned.
+    pub is_learning: bool,
+}
+
+impl LinkVerdict {
+    /// The verdict, or `learning`.
+    pub fn label(self) -> &'static str {
+        if self.is_learning { LEARNING } else { self.verdict.label() }
+    }
+}
+
 /// A cable or module of a list, before its model is built.
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleRow<'a> {
@@ -52,8 +68,8 @@ pub struct ModuleRow<'a> {
     pub view: FabricView<'a>,
     port: PortIndex,
     plugged: &'a register::Module,
-    /// Of its link.
-    pub verdict: Option<Verdict>,
+    /// Of its link, which may still be learned.
+    pub verdict: Option<LinkVerdict>,
 }
 
 impl ModuleRow<'_> {
@@ -83,7 +99,8 @@ fn module_rows_of<'a>(view: FabricView<'a>, filter: &Filter) -> Vec<ModuleRow<'a
     let mut verdicts = PortMap::filled(fabric.ports.len(), None);
     for link in view.links() {
         for port in link.all_ports() {
-            verdicts[port] = Some(link.verdict());
+            let is_learning = link.learning().is_some();
+            verdicts[port] = Some(LinkVerdict { verdict: link.verdict(), is_learning });
         }
     }
     let ports = nodes.into_iter().flat_map(|node| fabric.ports_of(node));
@@ -120,6 +137,33 @@ pub(crate) fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<Repo
 /// The cable or module of a port.
 pub(crate) fn module_of(view: FabricView<'_>, port: PortIndex) -> Option<Module> {
     Some(module(view.hardware(port)?.plugged()?, has_link(view, port), lanes(view, port)))
+}
+
+/// The temperature of a cable or module.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModuleTemperature {
+    /// In degrees Celsius.
+    pub celsius: f64,
+    /// Its own alarm threshold, if it has one.
+    pub alarm: Option<f64>,
+}
+
+impl ModuleTemperature {
+    /// Whether it is at or above its own alarm threshold.
+    pub fn is_alarm(&self) -> bool {
+        self.alarm.is_some_and(|alarm| self.celsius >= alarm)
+    }
+}
+
+/// The temperature of the cable or module of a port, while it has a link.
+pub(crate) fn module_temperature(
+    view: FabricView<'_>,
+    port: PortIndex,
+) -> Option<ModuleTemperature> {
+    let module = view.hardware(port)?.plugged()?;
+    let is_measured = module.has(monitor::TEMPERATURE) && has_link(view, port);
+    let celsius = module.celsius(module.temperature).filter(|_| is_measured)?;
+    Some(ModuleTemperature { celsius, alarm: module.temperature_alarm() })
 }
 
 /// A cable or module; what it measures only if that `is_read`, of the lanes that the link uses.

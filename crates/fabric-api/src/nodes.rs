@@ -151,7 +151,7 @@ fn node(
         psid: general.map(|general| general.board()).filter(|board| !board.is_empty()),
         uptime_seconds: general.filter(|_| is_up).map(|general| general.uptime),
         fans: hardware.filter(|_| is_up).map_or_else(Vec::new, fans),
-        temperature: hardware.filter(|_| is_up).and_then(|it| it.temperature).map(|it| it.value),
+        temperature: view.temperature(index),
         verdict: verdicts.worst().label().into(),
         verdicts,
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fabric_observation::host::{HostObservation, HostPortTotals};
-use fabric_observation::{Collector, Observation, SharedState};
+use fabric_observation::{Collector, DataSource, Observation, SharedState};
 use ib_fabric::hardware::FirmwareVersions;
 use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
@@ -24,7 +24,7 @@ use crate::link_row::{LinkRow, names};
 use crate::links::ranked;
 use crate::model::{
     Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, Learning, MissingDevice,
-    Netdev, NodeCount, Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
+    Netdev, NodeCount, Overview, ReasonCount, Region, Source, Sweep, Temperature, Verdicts,
 };
 use crate::ports::measured_at;
 use crate::view::{FabricView, rfc3339};
@@ -42,10 +42,21 @@ pub fn overview(state: &SharedState) -> Overview {
     }
 }
 
+fn source(source: &DataSource) -> Source {
+    Source {
+        name: source.name.clone(),
+        format: source.format.clone(),
+        interval_seconds: source.interval.map(|interval| interval.as_secs_f64()),
+        problem: source.problem.clone(),
+        limits: source.limits.clone(),
+    }
+}
+
 fn fabric(observation: &Arc<Observation>) -> Fabric {
     let unswept = Fabric {
         fabric: observation.fabric.clone(),
         interval_seconds: observation.interval.as_secs_f64(),
+        source: observation.source.as_deref().map(source),
         condition: condition(observation),
         ..Fabric::default()
     };

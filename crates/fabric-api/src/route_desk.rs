@@ -34,6 +34,12 @@ pub enum Unanswered {
          more"
     )]
     Disabled(String),
+    /// Another program collects its data.
+    #[error(
+        "fabric {0}: routes are not available from this source: they are in the forwarding tables of switches, and no MADs \
+         are sent with --fabric.from"
+    )]
+    NotCollected(String),
     /// No fabric is monitored.
     #[error("this exporter sweeps no fabric: ask one that does")]
     NoFabric,
@@ -163,6 +169,8 @@ impl RouteDesk {
             let name = &observation.fabric;
             let answer = if observation.snapshot.is_none() {
                 Err(Unanswered::NotSwept(name.clone()))
+            } else if observation.source.is_some() {
+                Err(Unanswered::NotCollected(name.clone()))
             } else {
                 self.ask_one(name, &question).await
             };

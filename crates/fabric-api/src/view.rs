@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use fabric_observation::Observation;
 use ib_fabric::hardware::PortHardware;
-use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
 use ib_health::{Assessment, PortAssessment};
 use ib_mad::moment::Anchor;
 use ib_mad::{FrontPanel, Moment};
@@ -42,6 +42,13 @@ impl<'a> FabricView<'a> {
     /// What the device of a port reports of it.
     pub(crate) fn hardware(&self, port: PortIndex) -> Option<&'a PortHardware> {
         self.snapshot.hardware.port(self.snapshot.fabric.port_key(port))
+    }
+
+    /// The temperature of the ASIC of a node in degrees Celsius, while it is up.
+    pub fn temperature(&self, node: NodeIndex) -> Option<f64> {
+        let snapshot = self.snapshot;
+        let hardware = snapshot.hardware.node(snapshot.fabric.node(node).identity.guid)?;
+        hardware.temperature.filter(|_| snapshot.is_up(node)).map(|read| read.value)
     }
 
     /// The name of a port, as models have it.

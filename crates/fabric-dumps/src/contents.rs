@@ -1,14 +1,15 @@
 //! What one reading of a fabric says, before it is known which files belong together.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use display_text::plural;
 use ib_mad::fec::Fec;
 use ib_mad::hierarchy::HierarchyInfo;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PhysicalState, PortState};
 use ib_mad::rate::{Speed, SpeedSet, Width};
-use ib_mad::register::Module;
+use ib_mad::register::{Module, PhysicalStatistics};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, PortNumber};
 
@@ -93,7 +94,18 @@ pub struct PortRecord {
     /// Boxed: few files have it.
     pub module: Option<Box<Module>>,
     /// Boxed for the same reason.
+    pub sample: Option<Box<PortSample>>,
+    /// Boxed for the same reason.
     pub hierarchy: Option<Box<HierarchyInfo>>,
+}
+
+/// When the counters of a port were read, where a file says it of each port, and what was read with them.
+#[derive(Clone, Debug, Default)]
+pub struct PortSample {
+    /// When that was.
+    pub read_at: Option<SystemTime>,
+    /// Registers of the physical layer.
+    pub physical: Option<PhysicalStatistics>,
 }
 
 /// One reading.
@@ -166,6 +178,11 @@ impl NodeRecord {
 }
 
 impl PortRecord {
+    /// When its counters were read, if a file says it of each port.
+    pub fn read_at(&self) -> Option<SystemTime> {
+        self.sample.as_ref().and_then(|sample| sample.read_at)
+    }
+
     /// Adds what another line or file, or the other end of the cable, knows.
     pub fn merge(&mut self, other: PortRecord) {
         self.guid = self.guid.or(other.guid);
@@ -185,12 +202,53 @@ impl PortRecord {
                 (other.speeds_supported, other.speeds_enabled);
         }
         self.counters.merge(other.counters);
+        self.sample = self.sample.take().or(other.sample);
         self.module = self.module.take().or(other.module);
         self.hierarchy = self.hierarchy.take().or(other.hierarchy);
     }
 }
 
+/// How far the times of rows may be ahead: a clock in another time zone is less.
+const MAX_AHEAD: Duration = Duration::from_secs(86_400);
+
+/// What was ignored of the times of ports.
+#[derive(Debug)]
+pub struct IgnoredTimes {
+    /// The latest of the others.
+    pub latest: SystemTime,
+    /// What to say of it.
+    pub remark: Remark,
+}
+
+/// Ignores the times of ports that are more than a day ahead: one damaged row would make all others old. `None` if there
+/// are none, or if all are ahead: then it is the clock of the source, by which all of them can be compared.
+pub fn ignore_times_ahead<Name>(
+    ports: &mut BTreeMap<Name, PortRecord>,
+    now: SystemTime,
+) -> Option<IgnoredTimes> {
+    let limit = now.checked_add(MAX_AHEAD)?;
+    let times = ports.values().filter_map(PortRecord::read_at);
+    let latest = times.filter(|at| *at <= limit).max()?;
+    let mut ignored = 0;
+    for sample in ports.values_mut().filter_map(|port| port.sample.as_mut()) {
+        if sample.read_at.is_some_and(|at| at > limit) {
+            sample.read_at = None;
+            ignored += 1;
+        }
+    }
+    let what = format!("{} more than a day ahead ignored", plural(ignored, "time"));
+    (ignored > 0).then(|| IgnoredTimes { latest, remark: Remark::unused(0, what) })
+}
+
 impl Contents {
+    /// Ignores times of single ports that are more than a day ahead.
+    pub fn ignore_times_ahead(&mut self, now: SystemTime) {
+        if let Some(ignored) = ignore_times_ahead(&mut self.ports, now) {
+            self.taken_at = Some(ignored.latest);
+            self.remark(ignored.remark);
+        }
+    }
+
     /// The record of a node, to add to it.
     pub fn node(&mut self, name: NodeName) -> &mut NodeRecord {
         self.nodes.entry(name).or_default()
@@ -226,6 +284,7 @@ impl Contents {
         let mut topology = Contents { remarks: Vec::new(), ..self.clone() };
         for port in topology.ports.values_mut() {
             port.counters = Counters::default();
+            port.sample = None;
         }
         topology
     }

@@ -63,7 +63,7 @@ static NAMES: LazyLock<HashMap<String, Counter>> = LazyLock::new(|| {
 });
 
 /// In lower case, without underscores.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|it| *it != '_').map(|it| it.to_ascii_lowercase()).collect()
 }
 
@@ -86,10 +86,14 @@ impl Counters {
     /// Adds a value by the name of its field; a name that is not known is ignored.
     pub fn set_by_name(&mut self, name: &str, is_wide: bool, text: &str) {
         if let Some(((counter, is_wide_name), value)) = by_name(name).zip(value(text)) {
-            let field = self.0.entry(counter).or_default();
-            let is_wide = is_wide || is_wide_name;
-            *(if is_wide { &mut field.wide } else { &mut field.narrow }) = Some(value);
+            self.set(counter, is_wide || is_wide_name, value);
         }
+    }
+
+    /// Sets a value of a counter, in a field of 64 bits or in a narrow one.
+    pub fn set(&mut self, counter: Counter, is_wide: bool, value: u64) {
+        let field = self.0.entry(counter).or_default();
+        *(if is_wide { &mut field.wide } else { &mut field.narrow }) = Some(value);
     }
 
     /// Whether one of these counters, by the names of their fields, has another value here.

@@ -8,7 +8,7 @@ use display_text::plural;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, PortKey};
 
-use crate::contents::{Contents, NodeName, NodeRecord, PortName, PortRecord};
+use crate::contents::{self, Contents, NodeName, NodeRecord, PortName, PortRecord};
 use crate::format::Format;
 use crate::identity::Identity;
 use crate::readings;
@@ -109,8 +109,16 @@ fn join(sources: Sources) -> Result<Dumps, DumpError> {
 }
 
 impl Dump {
+    /// Ignores times of single ports that are more than a day ahead.
+    pub fn ignore_times_ahead(&mut self, now: SystemTime) {
+        if let Some(ignored) = contents::ignore_times_ahead(&mut self.ports, now) {
+            self.taken_at = ignored.latest;
+            self.remarks.push(ignored.remark);
+        }
+    }
+
     /// Joins the readings of a dump, and a topology of another one.
-    fn of(mut sources: Vec<Source>, topology: &[Contents]) -> Dump {
+    pub(crate) fn of(mut sources: Vec<Source>, topology: &[Contents]) -> Dump {
         // What a file of more detail says counts.
         sources.sort_by_key(|source| source.format);
         let has_counters = |source: &&Source| source.contents.has_counters();

@@ -3,9 +3,10 @@
 use crate::contents::Contents;
 use crate::lines::{Line, Lines};
 use crate::problem::Problem;
+use crate::telemetry::Writing;
 use crate::{
     db_csv, iblinkinfo, ibnetdiscover, ibqueryerrors, lst, modules, net_dump, perfquery, pm,
-    port_list,
+    port_list, telemetry,
 };
 
 display_text::labeled_enum! {
@@ -22,6 +23,8 @@ display_text::labeled_enum! {
         IbLinkInfo, "iblinkinfo", "Ports and cables, with states.";
         IbQueryErrors, "ibqueryerrors", "Counters.";
         PerfQuery, "perfquery", "Counters of a port.";
+        UfmCsv, "ufm_csv", "UFM Telemetry: ports, cables, counters, modules.";
+        UfmMetrics, "ufm_metrics", "The same in the text format of Prometheus.";
     }
 }
 
@@ -104,6 +107,14 @@ pub fn is_damaged(line: &str) -> bool {
 }
 
 impl Format {
+    /// The format of telemetry that is written so.
+    pub(crate) fn of_telemetry(writing: Writing) -> Format {
+        match writing {
+            Writing::Csv => Format::UfmCsv,
+            Writing::Prometheus => Format::UfmMetrics,
+        }
+    }
+
     /// Reads lines of this format: one reading after the other.
     pub fn parse<'a>(
         self,
@@ -120,6 +131,15 @@ impl Format {
             Format::IbLinkInfo => iblinkinfo::parse(lines),
             Format::IbQueryErrors => ibqueryerrors::parse(lines),
             Format::PerfQuery => perfquery::parse(lines),
+            Format::UfmCsv | Format::UfmMetrics => {
+                let mut first = None;
+                let lines = lines.inspect(|line| first = first.or(Some(line.number)));
+                let text = lines.flat_map(|line| [line.text, "\n"]).collect::<String>();
+                let writing =
+                    if self == Format::UfmCsv { Writing::Csv } else { Writing::Prometheus };
+                telemetry::parse(writing, &text)
+                    .map_err(|what| Problem::at(first.unwrap_or_default(), what))
+            }
         }
     }
 

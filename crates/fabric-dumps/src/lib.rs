@@ -21,9 +21,11 @@ mod port_list;
 mod problem;
 mod readings;
 mod remark;
+pub mod response;
 mod scan;
 mod snapshot;
 mod source;
+mod telemetry;
 pub mod text;
 mod tool_output;
 

@@ -22,15 +22,15 @@ const MELLANOX: u32 = 0x02c9;
 
 impl Dump {
     /// The fabric and its counters. `previous` is the fabric of the dump before, whose nodes stay, as absent ones, if
-    /// this one does not have them. What the files do not say is absent: it is unknown, not zero.
+    /// this one does not have them and they were not last found before the moment beside it. What the files do not say is
+    /// absent: it is unknown, not zero.
     pub fn snapshot(
         &self,
-        previous: Option<&Fabric>,
+        previous: Option<(&Fabric, Moment)>,
         naming: &Naming,
         anchor: Anchor,
     ) -> Snapshot<Raw> {
         let at = anchor.moment;
-        let previous = previous.map(|fabric| (fabric, Moment::default()));
         let fabric = Arc::new(Fabric::assemble(self.discovered(), naming, at, previous));
         let mut snapshot = Snapshot::blank(Arc::clone(&fabric), anchor);
         let mut hardware = Hardware::default();
@@ -45,6 +45,12 @@ impl Dump {
                 hardware.port_mut(*end).module = Some(Arc::new(read));
             }
             let Some(port) = fabric.find(*end) else { continue };
+            let before = record.read_at().and_then(|read| self.taken_at.duration_since(read).ok());
+            let at = at.before(before.unwrap_or_default());
+            if let Some(physical) = record.sample.as_ref().and_then(|sample| sample.physical) {
+                let read = ReadAt { value: physical, at };
+                hardware.port_mut(*end).physical = Some(Arc::new(read));
+            }
             let mut reading = Reading::empty(at);
             record.counters.copy_to(&mut reading);
             snapshot.readings[port] = Some(reading);

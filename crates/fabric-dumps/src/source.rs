@@ -15,6 +15,7 @@ use crate::ibnetdiscover;
 use crate::lines::{Line, Lines};
 use crate::problem::Problem;
 use crate::remark::Remark;
+use crate::telemetry;
 
 /// The most nodes: a subnet has 49,151 unicast LIDs (IBA 4.1.3), and each node needs one. A node takes some 10 kB until it
 /// is evaluated, and in a dense format 100 bytes of its file.
@@ -48,7 +49,7 @@ impl DumpError {
 
 /// Why a file is no dump.
 const UNKNOWN_FORMAT: &str = "unknown format: expected a file of ibdiagnet2 (db_csv, lst, net_dump, pm, cables) or the output of \
-     ibnetdiscover, iblinkinfo, ibqueryerrors or perfquery";
+     ibnetdiscover, iblinkinfo, ibqueryerrors or perfquery, or UFM Telemetry (CSV, Prometheus)";
 
 /// The offsets of time zones are at most 14 hours, and a command takes some minutes.
 pub const MAX_ZONE: Duration = Duration::from_secs(14 * 3600 + 1800);
@@ -182,7 +183,12 @@ impl Sources {
         bytes: Vec<u8>,
         modified: SystemTime,
     ) -> Result<Result<(), String>, DumpError> {
-        let texts = front::read(bytes).map_err(|problem| DumpError::invalid(path, problem))?;
+        let damaged = |problem| DumpError::invalid(path, problem);
+        let bytes = front::unpack(bytes).map_err(damaged)?;
+        if let Some(added) = self.add_telemetry(path, folder, &bytes, modified) {
+            return added;
+        }
+        let texts = front::read(bytes).map_err(damaged)?;
         let before = self.readings.len();
         let mut remarks = Vec::new();
         let (mut damaged, mut has_lines) = (None, false);
@@ -255,6 +261,43 @@ impl Sources {
     }
 }
 
+impl Sources {
+    /// Adds the readings of a file if it is telemetry, of which each row is its own.
+    fn add_telemetry(
+        &mut self,
+        path: &Path,
+        folder: &Path,
+        bytes: &[u8],
+        modified: SystemTime,
+    ) -> Option<Result<Result<(), String>, DumpError>> {
+        let decoded = front::decode(bytes);
+        let writing = telemetry::recognize(&decoded.text)?;
+        let format = Format::of_telemetry(writing);
+        let readings = match telemetry::parse(writing, &decoded.text) {
+            Ok(readings) => readings,
+            Err(what) => return Some(Err(DumpError::invalid(path, format!("{what}: split it")))),
+        };
+        let readings: Vec<Contents> = readings.into_iter().filter(|it| !it.is_empty()).collect();
+        if readings.is_empty() {
+            return Some(Ok(Err(format!("contains no ports (format {})", format.label()))));
+        }
+        if readings.iter().any(|contents| contents.nodes.len() > MAX_NODES)
+            || self.readings.len() + readings.len() > MAX_READINGS
+        {
+            let what = format!("contains more than {MAX_NODES} nodes or {MAX_READINGS} readings");
+            return Some(Err(DumpError::invalid(path, what)));
+        }
+        self.readings.extend(readings.into_iter().map(|contents| Source {
+            path: path.to_owned(),
+            folder: folder.to_owned(),
+            format,
+            contents,
+            modified,
+        }));
+        Some(Ok(Ok(())))
+    }
+}
+
 /// What is wrong with a text that has damaged lines of a format, but no whole one.
 fn problem_of_unknown(lines: &Lines) -> Option<(Format, Problem)> {
     let format = lines.iter().find_map(|line| damaged_format(line.text))?;
@@ -264,7 +307,11 @@ fn problem_of_unknown(lines: &Lines) -> Option<(Format, Problem)> {
 
 /// The formats of a file in memory; none if it is no dump.
 pub fn formats(bytes: &[u8]) -> Vec<Format> {
-    let texts = front::read(bytes.to_vec()).unwrap_or_default();
+    let bytes = front::unpack(bytes.to_vec()).unwrap_or_default();
+    if let Some(writing) = telemetry::recognize(&front::decode(&bytes).text) {
+        return vec![Format::of_telemetry(writing)];
+    }
+    let texts = front::read(bytes).unwrap_or_default();
     let segments = texts.iter().flat_map(|text| front::segments(&text.lines));
     let mut formats: Vec<Format> = segments.map(|segment| segment.format).collect();
     formats.dedup();

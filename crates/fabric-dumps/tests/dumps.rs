@@ -83,6 +83,8 @@ fn counters_of_all_formats_are_the_same() {
         &["ibnetdiscover", "ibqueryerrors"],
         &["iblinkinfo", "perfquery"],
         &["portlist", "ibqueryerrors"],
+        &["ufm_csv"],
+        &["ufm_metrics"],
     ] {
         let found = dump(names);
         // Without another file a host is known by its port only.
@@ -234,7 +236,16 @@ fn every_prefix_is_read_or_refused() {
 
 #[test]
 fn topology_survives_conversion() {
-    for name in ["db_csv", "lst", "net_dump", "ibnetdiscover", "portlist", "iblinkinfo"] {
+    for name in [
+        "db_csv",
+        "lst",
+        "net_dump",
+        "ibnetdiscover",
+        "portlist",
+        "iblinkinfo",
+        "ufm_csv",
+        "ufm_metrics",
+    ] {
         let found = dump(&[name]);
         let again = from_texts(&[&found.to_ibnetdiscover()]).unwrap().dumps;
         assert_eq!(again[0].links, found.links, "{name}");

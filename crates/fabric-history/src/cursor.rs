@@ -3,14 +3,20 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The position of an event among all of a file: events are in the order of their times, and at one time in
-/// the order in which they were recorded. It stays what it is while events are recorded and dropped.
+/// The position of an event among all of a file: events are in the order of their times, and at one time in the order
+/// in which they were recorded. It stays what it is while events are recorded and dropped. In the order in which they
+/// were recorded, its number alone is the position, and its time shows whether the file is still the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     /// In microseconds since 1970.
     pub(crate) at: i64,
     /// Its number in the file.
     pub(crate) id: i64,
+}
+
+impl Cursor {
+    /// Before the first event.
+    pub(crate) const BEGIN: Cursor = Cursor { at: 0, id: 0 };
 }
 
 impl fmt::Display for Cursor {

@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
+use crate::model::Event;
+use crate::{micros_of, time_of};
 use display_text::plural;
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
@@ -99,6 +101,28 @@ impl NewEvent {
     ) -> Self {
         let (place, text) = (fabric.to_owned(), text.into());
         NewEvent { at, kind, about: About::All, place, text, detail: Value::Null }
+    }
+
+    /// The event of a fabric as a source returns it once it is recorded.
+    pub fn of(&self, fabric: &str) -> Event {
+        let (node, port, link) = match self.about {
+            About::All => (None, None, None),
+            About::Node(guid) => (Some(guid), None, None),
+            About::Port(guid, number) => (Some(guid), Some(number), None),
+            About::Link(id) => (None, None, Some(id)),
+        };
+        Event {
+            // The file has microseconds.
+            at: time_of(micros_of(self.at)),
+            fabric: fabric.to_owned(),
+            kind: self.kind.label().to_owned(),
+            node,
+            port,
+            link,
+            place: self.place.clone(),
+            text: self.text.clone(),
+            detail: self.detail.clone(),
+        }
     }
 }
 

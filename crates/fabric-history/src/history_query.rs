@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use crate::incidents::{Incidents, Severity};
 use crate::model::{Window, time};
 use crate::parameters::Parameters;
-use crate::source::{Answer, EventFilter, Page, SeriesDetail, Source};
+use crate::source::{Answer, EventFilter, EventOrder, Page, SeriesDetail, Source};
 use crate::{EventKind, source};
 use ib_mad::{Guid, PortKey};
 
@@ -251,17 +251,24 @@ impl Parameter for EventFilter {
 
 impl Parameter for Page {
     fn names(_: &'static str) -> Vec<&'static str> {
-        vec!["limit", "after"]
+        vec!["limit", "after", "order"]
     }
 
     fn write(&self, _: &'static str, pairs: &mut WrittenPairs) {
         self.limit.write("limit", pairs);
         pairs.extend(self.after.map(|after| ("after", after.to_string())));
+        let is_usual = self.order == EventOrder::default();
+        pairs.extend((!is_usual).then(|| ("order", self.order.label().to_owned())));
     }
 
     fn read(_: &str, parameters: &Parameters<'_>) -> Result<Self, String> {
         let limit = NonZeroUsize::read("limit", parameters)?;
-        Ok(Page { limit, after: parameters.read("after", str::parse)? })
+        let after = parameters.read("after", str::parse)?;
+        let order = parameters.read("order", |label| {
+            EventOrder::from_label(label)
+                .ok_or_else(|| format!("must be one of: {}", EventOrder::labels()))
+        })?;
+        Ok(Page { limit, after, order: order.unwrap_or_default() })
     }
 }
 
@@ -332,7 +339,8 @@ mod tests {
             HistoryQuery::Span,
             HistoryQuery::Ports("leaf & Söhne[3]".into()),
             HistoryQuery::Events(EventFilter::all(window), Page::default()),
-            HistoryQuery::Events(wanted, Page::largest("5f-2a".parse().ok())),
+            HistoryQuery::Events(wanted.clone(), Page::largest("5f-2a".parse().ok())),
+            HistoryQuery::Events(wanted, Page::recorded("0-0".parse().ok())),
             HistoryQuery::Incidents(window, Severity::Warning, source::DEFAULT_LIMIT),
             HistoryQuery::Cables(window, ports.clone()),
             HistoryQuery::Cables(window, Vec::new()),
@@ -411,6 +419,11 @@ mod tests {
                 "events",
                 vec![from.clone(), to.clone(), ("after", "2".into())],
                 "after: \"2\" must be the value of \"next\"",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("order", "place".into())],
+                "order: \"place\" must be one of: time, recorded",
             ),
             (
                 "series",

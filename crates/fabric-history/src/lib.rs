@@ -14,6 +14,7 @@ pub mod local_clock;
 pub mod model;
 pub mod outcomes;
 pub mod parameters;
+pub mod past;
 pub mod plot;
 pub mod record;
 pub mod report;

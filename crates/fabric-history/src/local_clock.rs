@@ -22,7 +22,7 @@ impl LocalClock {
     }
 
     /// A time in the host's zone; the nearest one that a calendar has, as the clock of a host may be set to any year.
-    fn at(time: SystemTime) -> Self {
+    pub fn at(time: SystemTime) -> Self {
         LocalClock { now: nearest(time).to_zoned(TimeZone::system()) }
     }
 

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use crate::EventKind;
 use crate::local_clock::LocalClock;
 use crate::model::{Event, Port, Series, Step, Window};
-use display_text::{abbreviate, grouped};
+use display_text::{abbreviate, grouped, label_text};
 use ib_fabric::topology::LinkId;
 use ib_mad::Counter;
 use ib_mad::counter::{CORRUPTION, LINK_ERRORS};
@@ -86,8 +86,8 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
         rows.push(Row { title: port.label(), unit, class, columns });
     }
     for (series, direction) in timeline.traffic() {
-        let bytes = resample(&series.steps, window, COLUMNS).into_iter();
-        let gigabits = |bytes: f64| bytes * 8.0 / (column.as_secs_f64() * 1e9);
+        let bytes = rates(&series.steps, window, COLUMNS).into_iter();
+        let gigabits = |bytes: f64| bytes * 8.0 / 1e9;
         let (title, unit) = (series.port.label(), format!("Gb/s {direction}"));
         rows.push(Row { title, unit, class: "load", columns: bytes.map(gigabits).collect() });
     }
@@ -149,7 +149,7 @@ fn event_mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) ->
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {
-            title { (clock.format(event.at)) ": " (event.kind) ": " (event.text) }
+            title { (clock.format(event.at)) ": " (label_text(&event.kind)) ": " (event.text) }
             line x1=(x) y1="8" x2=(x) y2=(bottom) {}
             circle cx=(x) cy="8" r="4" {}
         }
@@ -233,6 +233,20 @@ pub fn resample<'a>(
         }
     }
     columns
+}
+
+/// What steps are per second in each of `count` columns of a window. The column in which the last step ends is that of the
+/// time until then: a window ends seconds after the last sweep.
+pub fn rates(steps: &[Step], window: Window, count: usize) -> Vec<f64> {
+    let last = steps.iter().map(|step| step.to).max();
+    let length = window.length() / u32::try_from(count.max(1)).unwrap_or(u32::MAX);
+    let of_column = |(column, sum): (usize, f64)| {
+        let from = window.from + length * column as u32;
+        let covered = last.and_then(|last| last.duration_since(from).ok());
+        let covered = covered.filter(|it| !it.is_zero() && *it < length).unwrap_or(length);
+        sum / covered.as_secs_f64()
+    };
+    resample(steps, window, count).into_iter().enumerate().map(of_column).collect()
 }
 
 /// A line of bars for a terminal: a dot for zero, and at least the lowest bar for anything else.
@@ -360,6 +374,18 @@ mod tests {
         let columns = resample(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
         assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
         assert_eq!(bars(&columns), "▁··█");
+    }
+
+    /// A window ends some seconds after the last sweep: without this, each plot would end with a decrease.
+    #[test]
+    fn constant_rate_is_constant_until_the_last_sweep() {
+        let window = Window { from: at(0), to: at(60) };
+        let steps = [step(0, 15, 150), step(15, 30, 150), step(30, 47, 170)];
+        let rates =
+            |steps: &[Step]| rates(steps, window, 4).into_iter().map(rounded).collect::<Vec<f64>>();
+        assert_eq!(rates(&steps), [10.0; 4]);
+        assert_eq!(rates(&steps[..2]), [10.0, 10.0, 0.0, 0.0]);
+        assert_eq!(rates(&[]), [0.0; 4]);
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub trait Source {
 
     /// The events that a filter selects, the earliest first.
     fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
-        Ok(self.page(filter, Page { limit: NonZeroUsize::MAX, after: None })?.events)
+        Ok(self.page(filter, Page { limit: NonZeroUsize::MAX, ..Page::default() })?.events)
     }
 
     /// A page of these: no more are in memory than a page has.
@@ -145,6 +145,15 @@ pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// How many a page may have: about 5 MB of JSON, which is all that a response holds in memory.
 pub const MAX_LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
+display_text::labeled_enum! {
+    /// The order of events on pages.
+    #[derive(Default)]
+    pub enum EventOrder {
+        #[default] Time, "time", "By their times: the last page has no `next`.";
+        Recorded, "recorded", "As they were recorded: each page has a `next`, after which later ones follow.";
+    }
+}
+
 /// Which page is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -152,18 +161,25 @@ pub struct Page {
     pub limit: NonZeroUsize,
     /// The `next` of the page before; nothing for the first one.
     pub after: Option<Cursor>,
+    /// The order of the events of all pages.
+    pub order: EventOrder,
 }
 
 impl Page {
     /// The largest page after another one.
     pub fn largest(after: Option<Cursor>) -> Self {
-        Page { limit: MAX_LIMIT, after }
+        Page { limit: MAX_LIMIT, after, order: EventOrder::Time }
+    }
+
+    /// The largest page of the events that were recorded after another page; the first begins with the oldest events.
+    pub fn recorded(after: Option<Cursor>) -> Self {
+        Page { order: EventOrder::Recorded, ..Page::largest(after) }
     }
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Page { limit: DEFAULT_LIMIT, after: None }
+        Page { limit: DEFAULT_LIMIT, after: None, order: EventOrder::Time }
     }
 }
 
@@ -171,9 +187,10 @@ impl Default for Page {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Events {
-    /// The events, the earliest first.
+    /// The events: the earliest first, or in the order in which they were recorded.
     pub events: Vec<Event>,
-    /// Value of `after` for the next page; null on the last page.
+    /// Value of `after` for the next page; null on the last page. With `order=recorded` never null: the same request
+    /// with it returns what was recorded since.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub next: Option<Cursor>,

@@ -12,6 +12,7 @@
 //! assert!(shared.fabrics[0].stats.success(Collector::Perfmgt));
 //! ```
 
+mod data_source;
 pub mod families;
 pub mod host;
 mod jobs;
@@ -20,6 +21,7 @@ mod mastership;
 mod observation;
 mod staleness;
 
+pub use data_source::DataSource;
 pub use jobs::{JobsObservation, JobsSource};
 pub use link_hosts::{DirectionHosts, LinkHosts};
 pub use mastership::{Mastership, NewMaster};
@@ -27,3 +29,4 @@ pub use observation::{
     Collector, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics, RecorderStats,
     SharedState, SiteFileKind,
 };
+pub use staleness::stale_after;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use display_text::labeled_enum;
 use ib_fabric::routes::RouteReason;
@@ -13,6 +13,7 @@ use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_umad::stats::MadStats;
 
+use super::data_source::DataSource;
 use super::host::HostObservation;
 use super::jobs::JobsObservation;
 use super::link_hosts::LinkHosts;
@@ -30,6 +31,8 @@ pub struct SharedState {
     pub recording: Option<Arc<RecorderMetrics>>,
     /// The jobs that run on the hosts, if they are read.
     pub jobs: Option<Arc<JobsObservation>>,
+    /// The moment of which this state is, if a history gave it back; `None` of the present.
+    pub as_of: Option<SystemTime>,
 }
 
 impl SharedState {
@@ -60,7 +63,8 @@ impl From<Vec<Arc<Observation>>> for SharedState {
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct Observation {
     pub fabric: String,
-    /// The configured time between two sweeps.
+    /// The configured time between two sweeps; of data that another program collects, that between two changes of it if
+    /// it is longer.
     pub interval: Duration,
     /// The latest sweep; `None` before the first. Shared: events between sweeps change only the assessment.
     pub snapshot: Option<Arc<Snapshot>>,
@@ -72,6 +76,8 @@ pub struct Observation {
     /// The hosts whose packets cross bad links, of those for which the forwarding tables were read. Empty if the reading
     /// of tables is disabled.
     pub crossing: Arc<BTreeMap<LinkId, LinkHosts>>,
+    /// Where its data is from, if another program collects it.
+    pub source: Option<Arc<DataSource>>,
 }
 
 impl Observation {
@@ -128,6 +134,8 @@ pub struct MonitorStats {
     pub discovery: Option<(Anchor, Moment)>,
     /// Requests of the latest discovery without a response.
     pub discovery_gaps: u64,
+    /// Those of them to neighbors that an earlier discovery found.
+    pub known_gaps: usize,
     /// Ports with a link whose neighbor did not respond to subnet management in the latest discovery.
     pub unanswered_ports: usize,
     /// An M_Key is the likely cause of that.

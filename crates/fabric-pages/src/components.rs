@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-pub use display_text::{grouped, plural};
+pub use display_text::{grouped, label_text, plural};
 use fabric_api::Fabrics;
 use fabric_api::model::{
     BusyLink, CUT_OFF, Condition, Congestion, DOWN, Flow, LEARNING, Learning, Link, Node, Port,
@@ -70,8 +70,10 @@ pub fn learning_text(learning: &Learning) -> String {
 /// What a port sends or receives, and the share of its bandwidth.
 pub fn flow(flow: Option<&Flow>) -> Markup {
     html! { @if let Some(flow) = flow {
-        span .whole { (bit_rate(flow.bytes_per_second)) }
-        @if flow.utilization > 0.0 { " " span .quiet.whole { (percent(flow.utilization)) } }
+        span .whole {
+            (bit_rate(flow.bytes_per_second))
+            @if flow.utilization > 0.0 { " " span .quiet { (percent(flow.utilization)) } }
+        }
     } }
 }
 
@@ -110,31 +112,6 @@ pub fn sparkline(values: &[f64], text: &str) -> Markup {
         title { (text) }
         path d=(path) {}
     } }
-}
-
-/// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.
-pub fn label_text(label: &str) -> String {
-    let words = match label {
-        "pre_fec" => "pre-FEC",
-        "master_changed" => "master_SM_changed",
-        "reads_failed" => "counter_reads_failed",
-        "reads_recovered" => "counter_reads_recovered",
-        "clock_jump" => "clock_jumped",
-        label => label,
-    };
-    let words = words.split('_').map(|word| match word {
-        "dlid" => "DLID",
-        "fec" => "FEC",
-        "hoq" => "HOQ",
-        "mtu" => "MTU",
-        "nvlink" => "NVLink",
-        "qp1" => "QP1",
-        "smi" => "SMI",
-        "vl" => "VL",
-        "vl15" => "VL15",
-        word => word,
-    });
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A message of the API as a sentence.
@@ -177,7 +154,8 @@ pub fn percent(share: f32) -> String {
     match share * 100.0 {
         0.0 => "0%".into(),
         percent if percent < 0.1 => "< 0.1%".into(),
-        percent if percent < 10.0 => format!("{percent:.1}%"),
+        // What is rounded up to 10 has no digit behind the point.
+        percent if percent < 9.95 => format!("{percent:.1}%"),
         percent => format!("{percent:.0}%"),
     }
 }
@@ -242,8 +220,11 @@ fn relative(clock: &LocalClock, time: &str, text: impl Fn(Duration) -> String) -
     html! { time datetime=(time) title=(clock.format(moment)) { (text(age)) } }
 }
 
-/// The present, not before the latest sweep: a simulated clock may be ahead of ours.
+/// The moment of a state. The present is not before the latest sweep: a simulated clock may be ahead of ours.
 pub fn clock(state: &SharedState) -> LocalClock {
+    if let Some(at) = state.as_of {
+        return LocalClock::at(at);
+    }
     let swept = state.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
     let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
     LocalClock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
@@ -429,7 +410,9 @@ mod tests {
         {
             assert_eq!(link_rate(bytes), text);
         }
-        for (part, text) in [(0.0, "0%"), (0.0001, "< 0.1%"), (0.0512, "5.1%"), (0.9, "90%")] {
+        for (part, text) in
+            [(0.0, "0%"), (0.0001, "< 0.1%"), (0.0512, "5.1%"), (0.0996, "10%"), (0.9, "90%")]
+        {
             assert_eq!(percent(part), text);
         }
         for (millis, text) in [
@@ -473,19 +456,6 @@ mod tests {
             verdict_counts(&Verdicts { watch: 2, ok: 1, ..Verdicts::default() }),
             "2 degraded, 1 ok"
         );
-    }
-
-    #[test]
-    fn labels_keep_their_acronyms() {
-        for (label, text) in [
-            ("bit_errors", "bit errors"),
-            ("pre_fec", "pre-FEC"),
-            ("fec_corrected_blocks", "FEC corrected blocks"),
-            ("vl15_dropped", "VL15 dropped"),
-            ("master_changed", "master SM changed"),
-        ] {
-            assert_eq!(label_text(label), text);
-        }
     }
 
     /// An event of this host belongs to no fabric, so no node's page has it.

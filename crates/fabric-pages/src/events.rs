@@ -1,7 +1,6 @@
 //! `/events`: the recorded incidents and events, the latest first; and queries of the history for pages, with a permit of
 //! their own and a short timeout.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
@@ -13,6 +12,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Event, Window};
 use fabric_history::source::{EventFilter, SourceError};
 use fabric_history::{EventKind, Reader};
+use fabric_observation::SharedState;
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
@@ -20,7 +20,7 @@ use crate::page::{Answer, Live, Page, Problem};
 use crate::query_params::QueryParams;
 use crate::window_choice::WindowChoice;
 use crate::{components, incidents};
-use fabric_api::address;
+use fabric_api::{address, history_states};
 
 const TITLE: &str = "Incidents and events";
 /// The incidents or events on a page.
@@ -119,14 +119,16 @@ enum Listed {
 
 impl EventsQuery {
     /// What the page lists, the latest first, and whether there is more.
-    fn read(&self, reader: &Reader) -> Result<(Listed, bool), SourceError> {
-        let window = self.window.until_now(reader)?;
+    fn read(&self, reader: &Reader, state: &SharedState) -> Result<(Listed, bool), SourceError> {
+        let window = self.window.until(state.as_of, reader)?;
         let skip = (self.page - 1) * PAGE_LENGTH;
         let text = self.text.to_lowercase();
         let in_fabric = |name: &str| self.fabric.as_ref().is_none_or(|fabric| *fabric == name);
         if self.view == View::Incidents {
             let link = self.text.parse::<LinkId>().ok();
-            let found = Incidents::find(reader, window, MAX_INCIDENTS)?.incidents;
+            let mut after = history_states(state);
+            after.extend(reader.fabrics_beside(&after, window.to)?);
+            let found = Incidents::find_until(reader, window, &after, MAX_INCIDENTS)?.incidents;
             let wanted = found.into_iter().rev().filter(|incident| {
                 // An incident of several links in one cage has the id of the worst one.
                 let has = |event: &Event| event.link == link;
@@ -150,11 +152,12 @@ impl EventsQuery {
     }
 }
 
-pub(super) async fn get(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(super) async fn get(app: PageState, query: QueryResult) -> Answer {
     let query = EventsQuery::parse(&QueryParams::from(query))
         .map_err(|text| Problem(StatusCode::BAD_REQUEST, TITLE, text))?;
-    let of = query.clone();
-    let answer = history_queries::run(&app.history, move |reader| of.read(reader)).await;
+    let (of, live) = (query.clone(), app.live.clone());
+    let read = move |reader: &Reader| of.read(reader, &live.state);
+    let answer = history_queries::run(&app.history, read).await;
     let mut fabrics = components::event_fabrics(&app.live.state);
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
@@ -201,7 +204,7 @@ fn list(query: &EventsQuery, listed: &Listed, more: bool, several_fabrics: bool)
     let next = (more && number < MAX_PAGE).then(|| ("Older", query.address(number + 1)));
     let (is_empty, table) = match listed {
         Listed::Incidents(listed) => {
-            (listed.is_empty(), incidents::table(clock, listed, several_fabrics, true))
+            (listed.is_empty(), incidents::table(clock, listed, several_fabrics))
         }
         Listed::Events(events) => {
             (events.is_empty(), components::event_table(clock, events, several_fabrics))

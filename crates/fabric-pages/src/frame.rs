@@ -5,7 +5,8 @@
 //! it, not subject to the Content-Security-Policy. Each page has a link that pauses it (WCAG 2.2.2), and its address
 //! keeps that choice.
 
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRef, Query, Request, State};
 use axum::http::{HeaderValue, Uri, header};
@@ -13,9 +14,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::page::{Live, Page};
+use crate::moment::{self, AT};
+use crate::page::{Live, Page, Problem};
+use crate::recent_moments::ShownMoment;
 use crate::state::PageState;
 use crate::style::STYLE_ADDRESS;
+use crate::time_bar;
+use exporter_web::error_response::error_response;
 use fabric_api::LiveState;
 use fabric_api::address;
 use fabric_api::condition;
@@ -77,14 +82,51 @@ pub(super) async fn icon(uri: Uri) -> impl IntoResponse {
 
 /// Puts the content that a handler returned into a page. Other responses pass. The state is taken after the handler: a
 /// download takes minutes, and must not keep the snapshots of a large fabric in memory.
-pub async fn frame<S>(State(app): State<S>, request: Request, next: Next) -> Response
+///
+/// An address with a moment is answered with the state of that moment, which the handlers get as their [`PageState`].
+pub async fn frame<S>(State(app): State<S>, mut request: Request, next: Next) -> Response
 where
     PageState: FromRef<S>,
 {
     let uri = request.uri().clone();
-    let mut response = next.run(request).await;
-    let Some(page) = response.extensions_mut().remove::<Page>() else { return response };
-    let live = PageState::from_ref(&app).live;
+    let is_api = uri.path().starts_with("/api/");
+    let named = {
+        let state = PageState::from_ref(&app);
+        if time_bar::has_past(uri.path(), &state.telemetry_path) {
+            moment::of_address(&state, &uri).await
+        } else {
+            Ok(None)
+        }
+    };
+    let mut shown = None;
+    let mut response = match named {
+        Ok(moment) => {
+            if let Some(moment) = &moment {
+                request.extensions_mut().insert(Arc::clone(moment));
+            }
+            shown = moment;
+            next.run(request).await
+        }
+        Err(Problem(status, _, text)) if is_api => error_response(status, &text),
+        Err(problem) => problem.into_response(),
+    };
+    let state = PageState::from_ref(&app);
+    let keep = |response: &mut Response| keep_moment_of_redirect(response, shown.as_deref());
+    let Some(mut page) = response.extensions_mut().remove::<Page>() else {
+        keep(&mut response);
+        return response;
+    };
+    let time_bar = match &shown {
+        Some(moment) => {
+            page.live = Live::No;
+            let telemetry_path = &state.telemetry_path;
+            page.main = time_bar::keep_moment(&page.main, &moment.text(), telemetry_path);
+            time_bar::bar(&uri, moment)
+        }
+        None if state.history.file.is_some() && page.live != Live::No => time_bar::into_past(&uri),
+        None => html! {},
+    };
+    let live = shown.as_ref().map_or(state.live, |moment| Arc::clone(&moment.live));
     let refresh = Refresh::new(page.live, &uri, interval(&live));
     let headers = response.headers_mut();
     for (name, value) in [
@@ -100,10 +142,22 @@ where
     if let Some(seconds) = refresh.as_ref().and_then(|refresh| refresh.seconds) {
         headers.insert(header::REFRESH, seconds.into());
     }
-    let conditions: Vec<Condition> = live.conditions(SystemTime::now()).collect();
-    let page = document(&page, &conditions, refresh.as_ref());
+    let conditions: Vec<Condition> = live.conditions(live.now()).collect();
+    let at = shown.map(|moment| moment.text());
+    let around = Around { conditions: &conditions, refresh: refresh.as_ref(), time_bar, at };
+    let page = document(&page, &around);
     *response.body_mut() = page.into_string().into();
     response
+}
+
+/// A redirect within the pages of a moment leads to a page of that moment.
+fn keep_moment_of_redirect(response: &mut Response, shown: Option<&ShownMoment>) {
+    let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
+    let kept = shown.zip(location).filter(|(_, location)| location.starts_with('/'));
+    let kept = kept.map(|(moment, it)| time_bar::with_moment(it, &moment.text(), "&"));
+    if let Some(location) = kept.and_then(|it| HeaderValue::from_str(&it).ok()) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
 }
 
 /// The shortest interval of what is monitored.
@@ -154,7 +208,18 @@ fn title(page: &Page, conditions: &[Condition]) -> String {
     parts.collect::<Vec<_>>().join(" - ")
 }
 
-fn document(page: &Page, conditions: &[Condition], refresh: Option<&Refresh>) -> Markup {
+/// What is around the content of a page.
+struct Around<'a> {
+    conditions: &'a [Condition],
+    refresh: Option<&'a Refresh>,
+    time_bar: Markup,
+    /// The moment of the page, if it is not the present.
+    at: Option<String>,
+}
+
+fn document(page: &Page, around: &Around<'_>) -> Markup {
+    let Around { conditions, refresh, time_bar, at } = around;
+    let at = at.as_deref().unwrap_or_default();
     let state = match conditions.iter().map(Condition::verdict).max() {
         None | Some(Verdict::Unknown) => "",
         Some(Verdict::Ok) => "?ok",
@@ -175,15 +240,16 @@ fn document(page: &Page, conditions: &[Condition], refresh: Option<&Refresh>) ->
             body {
                 a .skip href="#main" { "Skip to content" }
                 header {
-                    a .product href=(address::OVERVIEW) { img src=(icon) alt="" width="20" height="20"; (PRODUCT) }
+                    a .product href=(address::with(address::OVERVIEW, &[(AT, at)])) { img src=(icon) alt="" width="20" height="20"; (PRODUCT) }
                     nav aria-label="Pages" { ul {
                         @for (path, name) in NAVIGATION { li {
-                            a href=(path) aria-current=[(path == page.section).then_some("page")] { (name) }
+                            a href=(address::with(path, &[(AT, at)])) aria-current=[(path == page.section).then_some("page")] { (name) }
                         } }
                     } }
                     form action=(address::SEARCH) role="search" {
                         label .unseen for="q" { "Search by name, GUID, LID or node[port]" }
                         input #q type="search" name="q" value=(page.search_text) placeholder="Name, GUID, LID" autocomplete="off" spellcheck="false";
+                        @if !at.is_empty() { input type="hidden" name=(AT) value=(at); }
                         button { "Search" }
                     }
                 }
@@ -192,6 +258,7 @@ fn document(page: &Page, conditions: &[Condition], refresh: Option<&Refresh>) ->
                         Some(seconds) => { "Refreshes every " (seconds) " s. " a href=(toggle) { "Pause" } },
                         None => a href=(toggle) { "Refresh automatically" },
                     } } }
+                    (time_bar)
                     h1 { (page.title) }
                     (page.main)
                 }
@@ -267,7 +334,9 @@ mod tests {
             (vec![], "fabric-exporter"),
             (vec![condition(&[switch, bad])], "1 switch down, 1,200 bad - fabric-exporter"),
             (vec![condition(&[switch]), condition(&[switch])], "2 switches down - fabric-exporter"),
-            (vec![condition(&[("nodes_down", "watch", 1)])], "1 node down - fabric-exporter"),
+            (vec![condition(&[("nodes_down", "bad", 1)])], "1 node down - fabric-exporter"),
+            // It may reboot.
+            (vec![condition(&[("nodes_down", "unknown", 1)])], "fabric-exporter"),
         ] {
             assert_eq!(title(&overview, &of), says);
         }
@@ -279,7 +348,9 @@ mod tests {
     fn icon_is_green_only_if_all_is_known_and_ok() {
         let page = Page::new("Overview", address::OVERVIEW, html! {});
         let icon = |of: &[Condition]| {
-            let text = document(&page, of, None).into_string();
+            let (conditions, time_bar) = (of, html! {});
+            let around = Around { conditions, refresh: None, time_bar, at: None };
+            let text = document(&page, &around).into_string();
             let icon = text.split(address::ICON).nth(1).unwrap();
             icon.split('"').next().unwrap().to_owned()
         };

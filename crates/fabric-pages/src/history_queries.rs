@@ -12,6 +12,8 @@ use maud::{Markup, Render, html};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::recent_moments::RecentMoments;
+
 /// Queries that run at the same time. Each may hold its answer in memory.
 const MAX_CONCURRENT_QUERIES: usize = 4;
 /// The most readings of one answer: 40 bytes each in memory, and about 30 as JSON. That is 256 ports with
@@ -29,6 +31,8 @@ pub struct HistoryQueries {
     pub query_permits: Arc<Semaphore>,
     /// One permit: a single dump is made and sent at a time.
     pub dump_permits: Arc<Semaphore>,
+    /// The moments of the past that were shown last.
+    pub(crate) recent: RecentMoments,
 }
 
 impl HistoryQueries {
@@ -36,7 +40,7 @@ impl HistoryQueries {
     pub fn new(file: Option<Arc<Path>>) -> Self {
         let [query_permits, dump_permits] =
             [MAX_CONCURRENT_QUERIES, 1].map(|permits| Arc::new(Semaphore::new(permits)));
-        HistoryQueries { file, query_permits, dump_permits }
+        HistoryQueries { file, query_permits, dump_permits, recent: RecentMoments::default() }
     }
 }
 

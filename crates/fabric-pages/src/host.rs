@@ -3,35 +3,47 @@
 mod readings;
 mod roce;
 
-use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::state::PageState;
+use fabric_api::LiveState;
 use fabric_api::model::{Device, DevicePort, Host, MissingDevice, Module, Netdev};
 use fabric_api::overview::overview;
 use fabric_history::local_clock::LocalClock;
-use ib_mad::Counter;
 use ib_mad::port_state::PortState;
+use ib_mad::{Counter, device, vendor};
 use rdma_host::model::PortKind;
 
 use super::components::{self, label_text, link_rate, plural};
-use crate::page::{Live, Page, render};
+use crate::page::{Live, Page, not_recorded, render};
 use fabric_api::address;
 use readings::{Readings, flow};
 use roce::RocePort;
 
-pub(super) async fn host(State(app): State<PageState>) -> Response {
+const TITLE: &str = "This host’s devices";
+
+pub(super) async fn host(app: PageState) -> Response {
+    if app.end().is_some() {
+        let what =
+            "The devices of this host are not recorded: only events and counters of their ports.";
+        return not_recorded(TITLE, address::HOST, what, address::HOST);
+    }
     render(move || {
         let live = &app.live;
         let overview = overview(&live.state);
-        let (previous, latest) = (live.previous_host.as_deref(), live.state.host.as_deref());
-        let readings = previous.zip(latest).map(<[_; 2]>::from);
+        let readings = readings(live);
         let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "), or this is a demo whose scenario has no " code { "own-host" } "." } };
         let main = overview.host.as_ref().map_or_else(off, |host| host_page(host, readings));
-        Page::new("This host’s devices", address::HOST, main).live(Live::Yes).respond()
+        Page::new(TITLE, address::HOST, main).live(Live::Yes).respond()
     })
     .await
+}
+
+/// The two latest readings of this host.
+pub(super) fn readings(live: &LiveState) -> Option<Readings<'_>> {
+    let (previous, latest) = (live.previous_host.as_deref(), live.state.host.as_deref());
+    previous.zip(latest).map(<[_; 2]>::from)
 }
 
 fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
@@ -51,7 +63,7 @@ fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
         @for gone in &host.missing { (missing(gone, host.read_at.as_deref())) }
         @for device in &host.devices { section .card #(device.device) {
             h2 { (device.device) }
-            p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
+            p { @if device.hca_type.is_empty() { "Device " } @else { (product(&device.hca_type)) " " }
                 @if device.guid.is_empty() { "(GUID not readable)" } @else { code { (device.guid) } }
                 (kind(&device.kind, PortKind::Physical.label()))
                 @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
@@ -65,6 +77,15 @@ fn host_page(host: &Host, readings: Option<Readings<'_>>) -> Markup {
             @for port in &device.ports { (saturated(port)) }
             @for it in device.ports.iter().filter_map(|port| roce(device, port.port)) { (roce::section(&it)) }
         } }
+    }
+}
+
+/// The name of a product by its type: `ConnectX-7 (MT4129)`.
+fn product(hca_type: &str) -> String {
+    let id = hca_type.strip_prefix("MT").and_then(|id| id.parse().ok());
+    match id.and_then(|id| device::name(vendor::NVIDIA, id)) {
+        Some(name) => format!("{name} ({hca_type})"),
+        None => hca_type.to_owned(),
     }
 }
 
@@ -131,11 +152,11 @@ fn module(module: &Module) -> Markup {
 fn device_ports(device: &Device, readings: Option<Readings<'_>>) -> Markup {
     let flow = |port: &DevicePort, counter| flow(readings, device, port, counter);
     let has_modules = device.ports.iter().any(|port| port.module.is_some());
-    html! { table .stack {
+    html! { table .stack.device {
         thead { tr {
             th .n scope="col" { "Port" } th scope="col" { "Link layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
-            th .n scope="col" { "Tx" } th .n scope="col" { "Rx" } th .n scope="col" { "LID" } th scope="col" { "Interfaces" }
-            @if has_modules { th scope="col" { "Cable or module" } }
+            th .n scope="col" { "Tx" } th .n scope="col" { "Rx" } th .n.lid scope="col" { "LID" } th scope="col" { "Interfaces" }
+            @if has_modules { th .module scope="col" { "Cable or module" } }
             th scope="col" { "Link" }
         } }
         tbody { @for port in &device.ports { tr {
@@ -152,7 +173,7 @@ fn device_ports(device: &Device, readings: Option<Readings<'_>>) -> Markup {
             } }
             @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
             td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
-                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link of " (device.device) " port " (port.port) },
+                Some((link, fabric)) => a href=(address::link(fabric, link)) aria-label={ "link of " (device.device) " port " (port.port) } { "link" },
                 None => "",
             } }
         } } }
@@ -203,8 +224,12 @@ fn interface(netdev: &Netdev) -> Markup {
     }
 }
 
-/// A list of the devices, one line each.
-pub(super) fn devices(host: &Host) -> Markup {
+/// A list of the devices, one line each, with what needs attention.
+pub(super) fn devices(host: &Host, readings: Option<Readings<'_>>) -> Markup {
+    let is_storm = |device: &Device, port: &DevicePort| {
+        let roce = readings.and_then(|it| RocePort::new(it, &device.device, port.port));
+        roce.is_some_and(|roce| roce.storms().next().is_some())
+    };
     html! {
         @if host.devices.is_empty() && host.missing.is_empty() { p { "No RDMA device has been read yet." } } @else {
             ul .devices {
@@ -219,6 +244,8 @@ pub(super) fn devices(host: &Host) -> Markup {
                         " port " (port.port) " " (port_state(port))
                         @if has_state(port, PortState::Down) { (physical(port)) }
                         @if let Some(bytes) = rate(port) { " " (link_rate(bytes)) }
+                        @if is_storm(device, port) { " " strong { "PFC storm" } }
+                        @if !port.saturated_now.is_empty() { " " strong { "saturated counters" } }
                     } }
                 } }
             }

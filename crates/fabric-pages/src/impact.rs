@@ -46,7 +46,7 @@ fn table(found: &Impact, are_several: bool) -> Markup {
     html! {
         @if found.repairs.is_empty() { p { "No link is bad." } } @else {
             p { "Upper bounds: a job counts with all of its nodes if one of them is at the link, or sends over it." }
-            div .wide tabindex="0" role="group" aria-label="Repairs" { table {
+            div .wide tabindex="0" role="group" aria-label="Repairs" { table .stack {
                 thead { tr {
                     @if are_several { th scope="col" { "Fabric" } }
                     th scope="col" { "Link" } th .n scope="col" { "Jobs" } th .n scope="col" { "Nodes" }
@@ -54,13 +54,13 @@ fn table(found: &Impact, are_several: bool) -> Markup {
                     th scope="col" { "Try first" }
                 } }
                 tbody { @for it in found.repairs.iter().take(MAX_REPAIRS) { tr {
-                    @if are_several { td { bdi { (it.fabric) } } }
-                    th scope="row" { a href=(address::link(&it.fabric, &it.link)) { bdi { (it.ends.join(" – ")) } } }
-                    td .n { (grouped(it.jobs_at_risk as u64)) }
-                    td .n { (grouped(it.nodes_at_risk as u64)) }
-                    td .n { (known_hours(it.node_hours_left)) }
-                    td .n { (known_hours(it.gpu_hours_left)) }
-                    td { @if let Some(repair) = &it.repair { (repair.description) } }
+                    @if are_several { td data-label="Fabric" { bdi { (it.fabric) } } }
+                    th scope="row" data-label="Link" { a href=(address::link(&it.fabric, &it.link)) { bdi { (it.ends.join(" – ")) } } }
+                    td .n data-label="Jobs" { (grouped(it.jobs_at_risk as u64)) }
+                    td .n data-label="Nodes" { (grouped(it.nodes_at_risk as u64)) }
+                    td .n data-label="Node hours left" { (known_hours(it.node_hours_left)) }
+                    td .n data-label="GPU hours left" { (known_hours(it.gpu_hours_left)) }
+                    td data-label="Try first" { @if let Some(repair) = &it.repair { (repair.description) } }
                 } } }
             } }
             @if found.repairs.len() > MAX_REPAIRS {
@@ -113,7 +113,7 @@ fn jobs_of(found: &LinkImpact, clock: &LocalClock) -> Markup {
                 None => "Which other hosts’ packets cross it is not known.",
             }
         }
-        @if !found.jobs.is_empty() { div .wide tabindex="0" role="group" aria-label="Jobs" { table {
+        @if !found.jobs.is_empty() { div .wide tabindex="0" role="group" aria-label="Jobs" { table .stack {
             thead { tr {
                 th scope="col" { "Job" } th scope="col" { "User" } th scope="col" { "Partition" }
                 th .n scope="col" { "Nodes" } th .n scope="col" { "At the link" } th .n scope="col" { "Crossing" }
@@ -133,15 +133,15 @@ fn row(job: &JobAtRisk, clock: &LocalClock) -> Markup {
         components::timestamp_and_age(clock, at, None)
     };
     html! { tr {
-        th scope="row" { bdi { (job.id) } }
-        td { bdi { (job.user.as_deref().unwrap_or_default()) } }
-        td { bdi { (job.partition.as_deref().unwrap_or_default()) } }
-        td .n { (grouped(job.nodes as u64)) }
-        td .n { (grouped(job.nodes_at_link as u64)) }
-        td .n { (grouped(job.nodes_crossing as u64)) }
-        td .n { @match job.gpus { Some(gpus) => (grouped(gpus)), None => "unknown" } }
-        td { (time(&job.started_at)) }
-        td { (time(&job.ends_at)) }
+        th scope="row" data-label="Job" { bdi { (job.id) } }
+        td data-label="User" { bdi { (job.user.as_deref().unwrap_or_default()) } }
+        td data-label="Partition" { bdi { (job.partition.as_deref().unwrap_or_default()) } }
+        td .n data-label="Nodes" { (grouped(job.nodes as u64)) }
+        td .n data-label="At the link" { (grouped(job.nodes_at_link as u64)) }
+        td .n data-label="Crossing" { (grouped(job.nodes_crossing as u64)) }
+        td .n data-label="GPUs" { @match job.gpus { Some(gpus) => (grouped(gpus)), None => "unknown" } }
+        td data-label="Started" { (time(&job.started_at)) }
+        td data-label="Time limit" { (time(&job.ends_at)) }
     } }
 }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod changes;
 mod components;
 mod events;
 mod frame;
@@ -9,16 +10,19 @@ mod impact;
 mod incidents;
 mod link;
 mod list;
+mod moment;
 mod node;
 mod overview;
 mod page;
 mod query_params;
 mod rails;
+mod recent_moments;
 mod routes;
 mod runbooks;
 mod search;
 mod state;
 mod style;
+mod time_bar;
 mod topology;
 mod traffic;
 mod window_choice;
@@ -32,6 +36,7 @@ pub use frame::frame;
 pub use history_queries::{HistoryQueries, run_query};
 pub use page::Problem;
 pub use query_params::QueryResult;
+pub use recent_moments::ShownMoment;
 pub use state::PageState;
 
 /// The routes of all pages. A handler gets its [`PageState`] from the state of the application, at each request.
@@ -55,8 +60,10 @@ where
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
+        .route(address::TOPOLOGY_SVG, get(topology::svg))
         .route(address::TRAFFIC, get(traffic::get))
         .route(address::EVENTS, get(events::get))
+        .route(address::CHANGES, get(changes::get))
         .route(address::RUNBOOKS, get(runbooks::index))
         .route(address::RUNBOOK, get(runbooks::get))
         .route(address::STYLE, get(style::get))

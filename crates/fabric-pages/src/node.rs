@@ -1,9 +1,9 @@
 //! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 
@@ -33,21 +33,18 @@ const TRAFFIC_WINDOW: WindowChoice = WindowChoice::HOUR;
 /// The values of a sparkline: one a minute.
 const SPARKS: usize = 60;
 
-pub async fn get(
-    State(app): State<PageState>,
-    Path(guid): Path<String>,
-    query: QueryResult,
-) -> Answer {
+pub async fn get(app: PageState, Path(guid): Path<String>, query: QueryResult) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
     let ends: Vec<PortKey> =
         detail.ports.iter().map(|port| PortKey::new(guid, port.name.port)).collect();
+    let end = app.end();
     let past = history_queries::run(&app.history, move |reader| {
-        let window = EVENT_WINDOW.until_now(reader)?;
+        let window = EVENT_WINDOW.until(end, reader)?;
         let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
         let in_fabric = |event: &Event| event.fabric == fabric;
         let events = reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?;
-        Ok((events, traffic_of(reader, &ends, &fabric)?))
+        Ok((events, traffic_of(reader, &ends, &fabric, end)?))
     })
     .await;
     let (events, past) = match past {
@@ -57,10 +54,11 @@ pub async fn get(
     let clock = LocalClock::now();
     let main = html! {
         (gist(&detail, app.grafana.as_deref()))
-        (facts(&detail, &clock))
+        (facts(&detail, app.end().is_some(), &clock))
         (ports(&detail, &past))
         (rails::section(&detail))
-        (routes(&detail))
+        // Of the past no forwarding tables are known, and a node that is down has no routes.
+        @if app.live.state.as_of.is_none() && detail.node.up { (routes(&detail)) }
         h2 { "Events" }
         @match &events {
             Err(why) => (why),
@@ -91,7 +89,8 @@ fn routes(detail: &NodeDetail) -> Markup {
     } } }
 }
 
-/// The bytes that ports sent and received in the last hour, or since records begin, in [`SPARKS`] equal periods.
+/// The bytes per second that ports sent and received in the last hour, or since records begin, in [`SPARKS`] equal
+/// periods.
 #[derive(Debug, Default)]
 struct Past {
     ports: BTreeMap<PortNumber, [Vec<f64>; 2]>,
@@ -106,8 +105,13 @@ impl Past {
     }
 }
 
-fn traffic_of(reader: &Reader, ends: &[PortKey], fabric: &str) -> Result<Past, SourceError> {
-    let window = TRAFFIC_WINDOW.recorded(reader)?;
+fn traffic_of(
+    reader: &Reader,
+    ends: &[PortKey],
+    fabric: &str,
+    end: Option<SystemTime>,
+) -> Result<Past, SourceError> {
+    let window = TRAFFIC_WINDOW.recorded(end, reader)?;
     let mut past = Past { period: window.length() / SPARKS as u32, ..Past::default() };
     for series in reader.series(ends, SeriesDetail::All, window)? {
         let direction = match series.counter {
@@ -117,7 +121,7 @@ fn traffic_of(reader: &Reader, ends: &[PortKey], fabric: &str) -> Result<Past, S
         };
         if series.port.fabric == fabric {
             let of_port = past.ports.entry(series.port.port).or_default();
-            of_port[direction] = plot::resample(&series.steps, window, SPARKS);
+            of_port[direction] = plot::rates(&series.steps, window, SPARKS);
         }
     }
     Ok(past)
@@ -126,16 +130,16 @@ fn traffic_of(reader: &Reader, ends: &[PortKey], fabric: &str) -> Result<Past, S
 /// What a port sent or received: the direction with more of it.
 fn sparkline(port: &Port, past: &Past) -> Markup {
     let Some(of_port) = past.ports.get(&port.name.port) else { return html! {} };
-    let sum = |bytes: &[f64]| bytes.iter().sum::<f64>();
+    let sum = |rates: &[f64]| rates.iter().sum::<f64>();
     let is_sender = sum(&of_port[0]) >= sum(&of_port[1]);
-    let (bytes, word) = if is_sender { (&of_port[0], "sent") } else { (&of_port[1], "received") };
-    let most = bytes.iter().copied().fold(0.0, f64::max) / past.period.as_secs_f64();
-    components::sparkline(bytes, &format!("{word}, up to {}", bit_rate(most)))
+    let (rates, word) = if is_sender { (&of_port[0], "sent") } else { (&of_port[1], "received") };
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    components::sparkline(rates, &format!("{word}, up to {}", bit_rate(most)))
 }
 
 /// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
 pub(super) async fn port(
-    State(app): State<PageState>,
+    app: PageState,
     Path((guid, number)): Path<(String, String)>,
     query: QueryResult,
 ) -> Answer {
@@ -206,10 +210,10 @@ fn gist(detail: &NodeDetail, grafana: Option<&str>) -> Markup {
 /// The present, not before the sweep: a simulated clock may be ahead of ours.
 fn clock_of(detail: &NodeDetail) -> LocalClock {
     let swept = detail.swept_at.as_deref().and_then(|at| humantime::parse_rfc3339(at).ok());
-    LocalClock::now().not_before(swept.unwrap_or(std::time::SystemTime::UNIX_EPOCH))
+    LocalClock::now().not_before(swept.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
+fn facts(detail: &NodeDetail, is_past: bool, clock: &LocalClock) -> Markup {
     let node = &detail.node;
     let now = detail.swept_at.as_deref();
     html! {
@@ -217,7 +221,7 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
             div { dt { "GUID" } dd { code { (node.guid) } } }
             @if node.system_guid != node.guid { div { dt { "SystemImageGUID" } dd { code { (node.system_guid) } } } }
             @if node.description != node.node { div { dt { "NodeDescription" } dd { (node.description) } } }
-            div { dt { "LID" } dd { @match node.lid { Some(lid) => (lid), None => "none" } } }
+            @if !is_past { div { dt { "LID" } dd { @match node.lid { Some(lid) => (lid), None => "none" } } } }
             div { dt { "Vendor ID, device ID" } dd { code { (node.vendor_id) } ", " code { (format!("{:#06x}", node.device_id)) } " (" (node.device_id) ")" } }
             div { dt { "Ports" } dd { (node.port_count) } }
             @if node.node_type == "switch" {
@@ -279,18 +283,22 @@ fn port_row(detail: &NodeDetail, port: &Port, past: &Past) -> Markup {
                 @match &port.peer {
                     None => span .quiet { "not connected" },
                     Some(peer) => {
-                        (components::port(&detail.fabric, &peer.name))
-                        @if !peer.connected { span .quiet { " (link down)" } }
+                        span .whole {
+                            (components::port(&detail.fabric, &peer.name))
+                            @if !peer.connected { span .quiet { " (link down)" } }
+                        }
                     }
                 }
             }
             td data-label="State" {
                 @match (&port.state, &port.physical_state) {
-                    (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
+                    // Most ports: the columns after it need the space.
+                    (Some(state), Some(physical)) if state == "Active" && physical == "LinkUp" => (state),
+                    (Some(state), Some(physical)) => { span .whole { (state) span .quiet { ", " (physical) } } }
                     _ => span .quiet { "unknown" },
                 }
             }
-            td data-label="Width, speed" { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
+            td data-label="Width, speed" { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { span .whole { (width) " " (speed) } } }
             td data-label="Verdict" { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
                 a href=(address::link(&detail.fabric, link)) { (components::link_verdict(verdict, port.learning.as_ref())) }
                 @if !reasons.is_empty() && port.learning.is_none() { span .quiet { " " (reasons.join(", ")) } }

@@ -2,24 +2,22 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::state::PageState;
 use fabric_api as api;
-use fabric_api::Trends;
-use fabric_api::history_states;
-use fabric_api::model::{Fabric, LEARNING, Region, Sweep, Traffic, Verdicts};
+use fabric_api::model::{Fabric, LEARNING, Region, Source, Sweep, Traffic, Verdicts};
 use fabric_api::overview::overview;
+use fabric_api::{LiveState, history_states};
 use fabric_history::incidents::{Incident, Incidents};
 use fabric_history::local_clock::LocalClock;
-use fabric_observation::{MonitorStats, SharedState};
+use fabric_observation::MonitorStats;
 use ib_fabric::fabric_kind::FabricKind;
 use ib_health::{Reason, Verdict};
 
 use super::components::{self, grouped, plural, verdict};
-use super::incidents::table;
+use super::incidents::brief;
 use crate::history_queries;
 use crate::history_queries::HistoryAnswer;
 use crate::page::{Live, NOT_YET, Page, not_swept, render};
@@ -28,6 +26,8 @@ use crate::{host, impact, traffic};
 use fabric_api::address;
 
 const MAX_INCIDENTS: usize = 10;
+/// The most incidents of which those are.
+const MAX_READ: usize = 200;
 const INCIDENT_WINDOW: WindowChoice = WindowChoice::DAY;
 const MAX_REASONS: usize = 4;
 const MAX_BUSIEST: usize = 5;
@@ -36,38 +36,38 @@ const INCIDENTS_TIMEOUT: Duration = Duration::from_millis(500);
 const ALERTS: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md#alerts");
 
-pub(super) async fn get(State(app): State<PageState>) -> Response {
+pub(super) async fn get(app: PageState) -> Response {
     let live = app.live.clone();
     let incidents = history_queries::run_within(INCIDENTS_TIMEOUT, &app.history, move |reader| {
-        let window = INCIDENT_WINDOW.until_now(reader)?;
+        let window = INCIDENT_WINDOW.until(live.state.as_of, reader)?;
         let mut states = history_states(&live.state);
         states.extend(reader.fabrics_beside(&states, window.to)?);
-        Incidents::latest(reader, window, &states, MAX_INCIDENTS)
+        Incidents::latest(reader, window, &states, MAX_READ)
     })
     .await;
     render(move || {
         let live = &app.live;
-        let (state, trends) = (&live.state, &live.trends);
-        let main = page(state, trends, &incidents, &app.telemetry_path, app.grafana.as_deref());
+        let main = page(live, &incidents, &app.telemetry_path, app.grafana.as_deref());
         Page::new("Overview", address::OVERVIEW, main).live(Live::Yes).respond()
     })
     .await
 }
 
 fn page(
-    state: &SharedState,
-    trends: &Trends,
+    live: &LiveState,
     latest: &HistoryAnswer<Vec<Incident>>,
     telemetry_path: &str,
     grafana: Option<&str>,
 ) -> Markup {
+    let (state, trends) = (&live.state, &live.trends);
     let (overview, clock) = (overview(state), &components::clock(state));
     let are_several = overview.fabrics.len() > 1;
     html! {
         @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&state.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, observation)) in overview.fabrics.iter().zip(&state.fabrics).enumerate() {
-            (section(place, fabric, &observation.stats, are_several, trends.of(&fabric.fabric), clock))
+            @let is_past = state.as_of.is_some();
+            (section(place, fabric, &observation.stats, are_several, is_past, trends.of(&fabric.fabric), clock))
         }
         (impact::repairs(state, clock))
         section aria-labelledby="events" {
@@ -75,7 +75,7 @@ fn page(
             @match latest {
                 Ok(latest) if latest.is_empty() => p { "No incidents in the last " (INCIDENT_WINDOW.label) "." },
                 Ok(latest) => {
-                    (table(clock, latest, components::event_fabrics(state).len() > 1, false))
+                    (brief(clock, latest, components::event_fabrics(state).len() > 1, MAX_INCIDENTS))
                     p { a href=(address::EVENTS) { "All incidents and events" } }
                 },
                 Err(why) => (why),
@@ -84,7 +84,7 @@ fn page(
         @if let Some(host_devices) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (host::devices(host_devices))
+                (host::devices(host_devices, host::readings(live)))
             }
         }
         p .more {
@@ -105,7 +105,7 @@ fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
             th .n scope="col" { "Nodes" } th .n scope="col" { "Down" } th scope="col" { "Last sweep" }
         } }
         tbody { @for (place, it) in fabrics.iter().enumerate() { tr {
-            th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
+            th .whole scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
             td { (components::headline(&it.condition)) }
             @for (_, number) in it.verdicts.worst_first() { td .n { (number) } }
             td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
@@ -143,6 +143,7 @@ fn section(
     it: &Fabric,
     stats: &MonitorStats,
     is_one_of_several: bool,
+    is_past: bool,
     trend: &[f32],
     clock: &LocalClock,
 ) -> Markup {
@@ -159,7 +160,7 @@ fn section(
                 div .glance {
                     (health(it))
                     (nodes(it, clock))
-                    (latest_sweep(it, sweep, clock))
+                    @if is_past { (past_sweep(sweep)) } @else { (latest_sweep(it, sweep, clock)) }
                 }
                 @if !it.worst_links.is_empty() { (worst(it, clock)) }
                 @if let Some(sum) = &it.traffic { (busiest(it, sum, trend)) }
@@ -263,21 +264,50 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
     } }
 }
 
+/// Of a past sweep only its time and the ports are recorded.
+fn past_sweep(sweep: &Sweep) -> Markup {
+    let ended = sweep.ended_at.as_deref();
+    html! { div .card {
+        h3 { "Last sweep by then" }
+        p .big { @match ended {
+            Some(at) => (components::timestamp_and_age(&LocalClock::now(), at, None)), None => "at an unknown time",
+        } }
+        dl { div { dt { "Ports read" } dd { (grouped(sweep.ports_read as u64)) } } }
+    } }
+}
+
 fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
     let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
         h3 { "Last sweep" }
         p .big { @match &sweep.ended_at { Some(at) => (components::ago(clock, at)), None => "at an unknown time" } }
-        p { "Duration " (seconds(sweep.seconds)) ", interval " (seconds(it.interval_seconds)) "." }
+        @match &it.source {
+            Some(source) => (data_source(it, source)),
+            None => p { "Duration " (seconds(sweep.seconds)) ", interval " (seconds(it.interval_seconds)) "." }
+        }
         @if !sweep.failing.is_empty() { p { strong { "Failed: " (sweep.failing.join(", ")) } } }
         dl {
             div { dt { "Ports read" } dd { (grouped(sweep.ports_read as u64)) } }
             div { dt { "Ports with failed requests" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Unresponsive nodes" } dd { (bad(sweep.nodes_unresponsive)) } }
-            div { dt { "MADs timed out" } dd { (components::percent(lost as f32)) } }
+            @if it.source.is_none() { div { dt { "MADs timed out" } dd { (components::percent(lost as f32)) } } }
         }
     } }
+}
+
+/// Where the data is from, how often it changes, and what it is too poor for.
+fn data_source(it: &Fabric, source: &Source) -> Markup {
+    html! {
+        p { "Data of " (source.name) @if !source.format.is_empty() { " (" (source.format) ")" }
+            @match source.interval_seconds {
+                Some(interval) => { ", which changes every " (seconds(interval)) "." }
+                None => { ", taken to change every " (seconds(it.interval_seconds)) " at most." }
+            }
+        }
+        @if let Some(problem) = &source.problem { p { strong { (problem) } } }
+        @for limit in &source.limits { p .quiet { "Limit: " (limit) "." } }
+    }
 }
 
 /// A duration that may be short.
@@ -399,7 +429,7 @@ mod tests {
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, latest: &HistoryAnswer<Vec<Incident>>) -> String {
-        page(&fabrics.into(), &Trends::default(), latest, "/m\"", Some("https://g")).into_string()
+        page(&LiveState::first(fabrics.into()), latest, "/m\"", Some("https://g")).into_string()
     }
 
     #[test]

@@ -77,6 +77,14 @@ impl IntoResponse for Problem {
     }
 }
 
+/// A page of a moment of which the history has nothing to show; it leads to the present.
+pub(crate) fn not_recorded(title: &str, section: &'static str, what: &str, path: &str) -> Response {
+    let main = html! {
+        p { (what) " " a href={ (path) "?at=" } { "Show the present" } }
+    };
+    Page::new(title, section, main).respond()
+}
+
 /// Fails where no fabric has the requested name.
 pub(crate) fn check_fabric(fabrics: &Fabrics, name: Option<&str>) -> Result<(), Problem> {
     fabric_api::check_fabric(fabrics, name).map_err(|problem| {

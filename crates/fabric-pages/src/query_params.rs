@@ -20,8 +20,24 @@ impl From<QueryResult> for QueryParams {
 
 impl QueryParams {
     pub fn get(&self, key: &str) -> Option<&str> {
-        let mut values = self.0.iter().filter(|(has, _)| has == key).map(|(_, value)| value.trim());
-        values.find(|value| !value.is_empty())
+        self.values(key).next()
+    }
+
+    /// The values of a parameter that may be repeated.
+    pub fn values(&self, key: &str) -> impl Iterator<Item = &str> {
+        let values = self.0.iter().filter(move |(has, _)| has == key);
+        values.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// These parameters, in the order of the address, each once.
+    pub fn only(&self, keys: &[&str]) -> Pairs {
+        let mut pairs = Pairs::new();
+        for (key, value) in self.0.iter().filter(|(key, _)| keys.contains(&&**key)) {
+            if pairs.iter().all(|(known, _)| known != key) {
+                pairs.push((key.clone(), value.clone()));
+            }
+        }
+        pairs
     }
 
     /// The value of a parameter, or an empty text.

@@ -1,8 +1,11 @@
 //! `/route`, `/crossed` and `/link/{id}/hosts`: what the monitor of a fabric answers about routes of data packets. These
 //! pages ask for requests to be sent to the fabric, so no browser loads them again by itself.
 
-use axum::extract::{Path, State};
+use std::time::Duration;
+
+use axum::extract::Path;
 use axum::http::StatusCode;
+use display_text::natural_key;
 use fabric_api::address;
 use fabric_api::model::{
     CrossedLinks, HostsOfDirection, HostsOfLink, PortName, Route, RouteCable, Routes, TablesRead,
@@ -10,12 +13,21 @@ use fabric_api::model::{
 use fabric_api::route_desk::Unanswered;
 use fabric_history::local_clock::LocalClock;
 use ib_fabric::topology::LinkId;
+use ib_health::verdict::Repair;
 use maud::{Markup, html};
 
 use crate::components::{self, label_text, plural, sentence};
-use crate::page::{Answer, Page, Problem, check_fabric};
+use crate::page::{Answer, Page, Problem, check_fabric, not_recorded};
 use crate::query_params::{QueryParams, QueryResult};
 use crate::state::PageState;
+
+/// Why there are no routes of the past.
+const UNRECORDED: &str =
+    "Forwarding tables are not recorded: routes are known of the present only.";
+
+/// Titles of pages.
+const CROSSED: &str = "Links that packets cross";
+const HOSTS_OF_LINK: &str = "Hosts whose packets cross a link";
 
 /// Why there is no answer.
 fn unanswered(why: &Unanswered) -> Problem {
@@ -28,7 +40,10 @@ fn unanswered(why: &Unanswered) -> Problem {
 }
 
 /// The route between two nodes, with a form; without both nodes, the form alone.
-pub(super) async fn route(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(super) async fn route(app: PageState, query: QueryResult) -> Answer {
+    if app.end().is_some() {
+        return Ok(not_recorded("Route", "", UNRECORDED, address::ROUTE));
+    }
     let query = QueryParams::from(query);
     let fabrics = app.live.state.fabrics.clone();
     check_fabric(&fabrics, query.get("fabric"))?;
@@ -96,13 +111,14 @@ fn one_route(fabric: &str, route: &Route) -> Markup {
 /// A cable in the direction in which packets cross it, with its verdict.
 fn cable_cells(fabric: &str, cable: &RouteCable) -> Markup {
     let reasons: Vec<String> = cable.reasons.iter().map(|it| label_text(it)).collect();
+    let repair = cable.repair.as_ref().filter(|it| it.repair != Repair::None.label());
     html! {
         th scope="row" data-label="Cable" { a .cable href=(address::link(fabric, &cable.link)) {
             bdi { (cable.from.label()) } " → " wbr; bdi { (cable.to.label()) }
         } }
         td data-label="Verdict" { (components::link_verdict(&cable.verdict, cable.learning.as_ref())) }
         td data-label="Reason" { @if cable.learning.is_none() { (reasons.join(", ")) } }
-        td data-label="Try first" { @if let Some(repair) = &cable.repair { (label_text(&repair.repair)) } }
+        td data-label="Try first" { @if let Some(repair) = repair { (label_text(&repair.repair)) } }
     }
 }
 
@@ -117,7 +133,7 @@ fn read(tables: &TablesRead) -> Markup {
         p .quiet {
             @match &tables.read_at {
                 Some(at) => { "Forwarding tables read at " (components::timestamp_and_age(&LocalClock::now(), at, None))
-                    @if let Some(age) = tables.age_seconds { ", " (format!("{age:.0}")) " s ago" } },
+                    @if let Some(age) = tables.age_seconds { " (" (components::duration(Duration::try_from_secs_f64(age.round()).unwrap_or_default())) " ago)" } },
                 None => "No forwarding table was needed",
             }
             "; " (plural(tables.requests, "request")) " sent for this answer."
@@ -126,14 +142,28 @@ fn read(tables: &TablesRead) -> Markup {
 }
 
 /// The links that packets of a host cross.
-pub(super) async fn crossed(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(super) async fn crossed(app: PageState, query: QueryResult) -> Answer {
+    if app.end().is_some() {
+        return Ok(not_recorded(CROSSED, address::LINKS, UNRECORDED, address::CROSSED));
+    }
     let query = QueryParams::from(query);
     let fabrics = app.live.state.fabrics.clone();
     check_fabric(&fabrics, query.get("fabric"))?;
     let host = query.text("host");
     if host.is_empty() {
-        let text = "Name a host in the parameter host of the address.".into();
-        return Err(Problem(StatusCode::BAD_REQUEST, "No host", text));
+        let fabric = query.text("fabric");
+        let main = html! {
+            form .filter action=(address::CROSSED) {
+                @if !fabric.is_empty() { input type="hidden" name="fabric" value=(fabric); }
+                p { label for="host" { "Host" } input #host name="host" autocomplete="off" spellcheck="false"; }
+                p { button { "Show the links" } }
+            }
+            p .quiet {
+                "A name or GUID. The exporter reads the forwarding tables of the switches on the way, at most 2,000 "
+                "requests."
+            }
+        };
+        return Ok(Page::new(CROSSED, address::LINKS, main).respond());
     }
     let found = app.routes.crossed(&fabrics, query.get("fabric"), &host).await;
     let found = found.map_err(|why| unanswered(&why))?;
@@ -176,10 +206,14 @@ fn crossed_links(found: &CrossedLinks) -> Markup {
 
 /// The hosts whose packets cross a link.
 pub(super) async fn hosts_of_link(
-    State(app): State<PageState>,
+    app: PageState,
     Path(id): Path<String>,
     query: QueryResult,
 ) -> Answer {
+    if app.end().is_some() {
+        let path = format!("/link/{id}/hosts");
+        return Ok(not_recorded(HOSTS_OF_LINK, address::LINKS, UNRECORDED, &path));
+    }
     let query = QueryParams::from(query);
     let fabrics = app.live.state.fabrics.clone();
     check_fabric(&fabrics, query.get("fabric"))?;
@@ -188,7 +222,7 @@ pub(super) async fn hosts_of_link(
     })?;
     let found = app.routes.hosts(&fabrics, query.get("fabric"), link).await;
     let found = found.map_err(|why| unanswered(&why))?;
-    Ok(Page::new("Hosts that cross a link", address::LINKS, hosts(&found)).respond())
+    Ok(Page::new(HOSTS_OF_LINK, address::LINKS, hosts(&found)).respond())
 }
 
 fn hosts(found: &HostsOfLink) -> Markup {
@@ -207,8 +241,11 @@ fn hosts(found: &HostsOfLink) -> Markup {
 }
 
 fn one_direction(direction: &HostsOfDirection) -> Markup {
-    let list =
-        |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let list = |names: &[String]| {
+        let mut sorted: Vec<&str> = names.iter().map(|name| &**name).collect();
+        sorted.sort_by_cached_key(|name| natural_key(name));
+        if sorted.is_empty() { "none".to_owned() } else { sorted.join(", ") }
+    };
     html! {
         h2 { bdi { (direction.from.label()) } " → " bdi { (direction.to.label()) } }
         dl .facts {

@@ -82,7 +82,7 @@ fn blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n\n").map(|block| block.trim_matches('\n')).filter(|block| !block.is_empty())
 }
 
-/// Renders Markdown: paragraphs, indented code, lists without nesting, `code`, `**bold**` and links.
+/// Renders Markdown: paragraphs, indented code (each line by itself, so that wrapped ones are indented), lists without nesting, `code`, `**bold**` and links.
 fn markdown(text: &str) -> Markup {
     html! { @for block in blocks(text) {
         @let lines: Vec<&str> = block.lines().collect();
@@ -91,7 +91,7 @@ fn markdown(text: &str) -> Markup {
             let text = item.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
             html! { li { (inline(text.split_once(' ').map_or("", |(_mark, text)| text))) } }
         });
-        @if let Some(code) = block.strip_prefix("    ") { pre { code { (code.replace("\n    ", "\n")) } } }
+        @if let Some(code) = block.strip_prefix("    ") { pre { code { @for line in code.split("\n    ") { span { (line) "\n" } } } } }
         @else if block.starts_with("- ") { ul { @for item in items() { (item) } } }
         @else if block.starts_with("1. ") { ol { @for item in items() { (item) } } }
         @else { p { (inline(&block.replace('\n', " "))) } }
@@ -146,7 +146,7 @@ mod tests {
             markdown(text).into_string(),
             "<p>A <strong>b <code>c</code></strong> and <a href=\"/runbooks/InfinibandNodeDown\">d</a>, \
              or <a href=\"https://github.com/fabric-exporter/fabric-exporter/blob/main/docs/f.md#g\">e</a>.</p>\
-             <pre><code>&lt;h&gt; 1\n2</code></pre><ol><li>x y</li><li>z * [5m]</li></ol><ul><li>w</li></ul>"
+             <pre><code><span>&lt;h&gt; 1\n</span><span>2\n</span></code></pre><ol><li>x y</li><li>z * [5m]</li></ol><ul><li>w</li></ul>"
         );
     }
 

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
@@ -27,7 +26,7 @@ use fabric_api::address;
 /// How long the page waits for the history.
 const HISTORY_TIMEOUT: Duration = Duration::from_millis(500);
 
-pub(super) async fn search(State(app): State<PageState>, query: QueryResult) -> Response {
+pub(super) async fn search(app: PageState, query: QueryResult) -> Response {
     let text = QueryParams::from(query).text("q");
     let (live, terms) = (app.live.clone(), text.clone());
     let result = blocking::run(move || search::search(&live.state, &terms)).await;

@@ -6,8 +6,17 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use fabric_api::address;
 
-const CSS: &str =
-    concat!(include_str!("style.css"), include_str!("detail.css"), include_str!("topology.css"));
+const CSS: &str = concat!(
+    include_str!("palette.css"),
+    include_str!("style.css"),
+    include_str!("detail.css"),
+    include_str!("topology.css"),
+    include_str!("picture.css"),
+);
+
+/// What a picture needs that is a file of its own.
+pub(super) const PICTURE_CSS: &str =
+    concat!(include_str!("palette.css"), include_str!("picture.css"));
 
 pub(super) async fn get() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")], CSS)

@@ -1,6 +1,5 @@
 //! `/traffic`: what the hosts of a fabric send and receive, its busiest links, and a heat map of its leaves.
 
-use axum::extract::State;
 use maud::{Markup, html};
 
 use crate::query_params::QueryResult;
@@ -11,6 +10,7 @@ use fabric_api::model::{BusyLink, Traffic};
 use fabric_api::topology::leaves;
 use fabric_api::traffic::bit_rate;
 use ib_fabric::{NodeIndex, PortIndex};
+use ib_health::congestion::FULL;
 
 use super::components::{self, percent, plural};
 use crate::page::{Answer, fabric_page};
@@ -22,11 +22,12 @@ const MAX_BUSIEST: usize = 50;
 const MAX_ROWS: usize = 48;
 /// The cells of a row then.
 const ROW_LENGTH: usize = 32;
-/// The utilizations from which on a cell has the next color, and what the legend calls them.
+/// The utilizations from which on a cell has the next color, and what the legend calls them. The last one is that of a
+/// fully utilized link, as on the map.
 const STEPS: [(f32, &str); 6] =
-    [(0.0, "idle"), (0.01, "1%"), (0.25, "25%"), (0.5, "50%"), (0.75, "75%"), (0.95, "95%")];
+    [(0.0, "idle"), (0.01, "1%"), (0.25, "25%"), (0.5, "50%"), (0.75, "75%"), (FULL, "90%")];
 
-pub(super) async fn get(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(super) async fn get(app: PageState, query: QueryResult) -> Answer {
     fabric_page(&app, query, "Traffic", address::TRAFFIC, |live, observation| {
         let view = FabricView::new(observation);
         html! { @if let Some(view) = view { (section(view, live.trends.of(view.name))) } }
@@ -201,7 +202,8 @@ mod tests {
             (Some(0.0), "h0"),
             (Some(0.009), "h0"),
             (Some(0.25), "h2"),
-            (Some(1.0), "h5"),
+            (Some(0.89), "h4"),
+            (Some(0.9), "h5"),
             (None, "none"),
         ] {
             assert_eq!(class(used), name);

@@ -8,7 +8,7 @@ use fabric_history::source::SourceError;
 
 use super::query_params::QueryParams;
 
-/// A window that ends now, of one of the lengths to choose from.
+/// A window that ends now, or at the moment that is shown, of one of the lengths to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowChoice {
     pub name: &'static str,
@@ -41,20 +41,32 @@ impl WindowChoice {
         Ok(chosen.unwrap_or(default))
     }
 
-    /// The window that ends now, or at the last record: a simulated clock may be ahead of ours.
-    pub fn until_now(self, source: &dyn Source) -> Result<Window, SourceError> {
-        Ok(self.window(source.span()?))
+    /// The window that ends at a moment or, without one, now or at the last record: a simulated clock may be ahead of
+    /// ours.
+    pub fn until(
+        self,
+        end: Option<SystemTime>,
+        source: &dyn Source,
+    ) -> Result<Window, SourceError> {
+        Ok(self.window(end, source.span()?))
     }
 
     /// The part of that window that was recorded: a plot of it is not mostly empty.
-    pub fn recorded(self, source: &dyn Source) -> Result<Window, SourceError> {
+    pub fn recorded(
+        self,
+        end: Option<SystemTime>,
+        source: &dyn Source,
+    ) -> Result<Window, SourceError> {
         let span = source.span()?;
-        Ok(fitted(self.window(span), span))
+        Ok(fitted(self.window(end, span), span))
     }
 
-    fn window(self, recorded: Span) -> Window {
-        let now = SystemTime::now();
-        let to = recorded.last.map_or(now, |last| last.max(now));
+    fn window(self, end: Option<SystemTime>, recorded: Span) -> Window {
+        let now = || {
+            let now = SystemTime::now();
+            recorded.last.map_or(now, |last| last.max(now))
+        };
+        let to = end.unwrap_or_else(now);
         Window { from: to.checked_sub(self.length).unwrap_or(SystemTime::UNIX_EPOCH), to }
     }
 }

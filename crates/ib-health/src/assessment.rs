@@ -1,6 +1,6 @@
 //! What the evaluation of a sweep returns: immutable, beside the snapshot of totals.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::counter_status::CounterStatus;
 use super::flap_days::RepeatedFlaps;
 use super::outage::{Loss, Outages};
 use super::peers::RateReference;
-use super::verdict::{Reasons, Repair, Verdict};
+use super::verdict::{Reason, Reasons, Repair, Verdict};
 
 /// The assessment of a fabric; the indexes are those of the snapshot's fabric.
 #[derive(Clone, Debug, Default)]
@@ -29,13 +29,33 @@ pub struct Assessment {
     pub regions: Vec<Region>,
     /// The nodes that are down, missing or unresponsive, and the beginning of the first sweep that found them so.
     pub nodes_down: BTreeMap<NodeIndex, Moment>,
-    /// The nodes in maintenance: those that the site names, with their hosts, and those all of whose links are.
+    /// The nodes in maintenance: those that the site names, with their hosts, those all of whose links are, and those,
+    /// but switches, that are down behind ports that an administrator disabled.
     pub in_maintenance: BTreeSet<NodeIndex>,
     /// Those of them that the site names itself, as drained or in a window: nothing there has to keep its paths. The
     /// hosts of a switch in maintenance are not among them: they may run jobs.
     pub drained: BTreeSet<NodeIndex>,
     /// The links whose rate cannot be judged.
     pub unjudged_rates: UnjudgedRates,
+    /// What was recorded as evidence, if a history gave this assessment back: it has no measurements of which evidence
+    /// could be made again.
+    pub recorded: Option<Arc<RecordedEvidence>>,
+}
+
+/// The evidence of links as it was written when it was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedEvidence(HashMap<(PortIndex, Reason), String>);
+
+impl RecordedEvidence {
+    /// Adds the evidence for a reason of the link with this lower end.
+    pub fn insert(&mut self, low: PortIndex, reason: Reason, evidence: String) {
+        self.0.insert((low, reason), evidence);
+    }
+
+    /// The evidence for a reason of the link with this lower end, if it was recorded.
+    pub fn get(&self, low: PortIndex, reason: Reason) -> Option<&str> {
+        self.0.get(&(low, reason)).map(String::as_str)
+    }
 }
 
 /// How many links have a rate that cannot be judged, as in dumps that do not contain enough.

@@ -468,6 +468,9 @@ impl LinkEvaluator {
         }
         assessment.drained.clone_from(&in_maintenance.nodes);
         assessment.in_maintenance = in_maintenance.all_nodes(fabric);
+        let down = assessment.nodes_down.keys().copied();
+        let disabled: Vec<NodeIndex> = down.filter(|node| is_cut_off(snapshot, *node)).collect();
+        assessment.in_maintenance.extend(disabled);
     }
 
     fn sample(
@@ -565,6 +568,19 @@ impl LinkEvaluator {
         found.ports.extend(of_drained);
         found
     }
+}
+
+/// Whether a node, other than a switch, cannot be reached because an administrator disabled the ports to it: it is
+/// expected to be down, as one in maintenance.
+fn is_cut_off(snapshot: &Snapshot, node: NodeIndex) -> bool {
+    let fabric = &snapshot.fabric;
+    let ports = fabric.ports_of(node).filter_map(|port| fabric.port(port).peer);
+    let mut disabled = ports.map(|peer| {
+        let status = snapshot.status(peer.port);
+        status.is_some_and(|it| it.physical_state == PhysicalState::Disabled)
+    });
+    !fabric.node(node).is_switch()
+        && disabled.next().is_some_and(|first| first && disabled.all(|it| it))
 }
 
 /// Why a link is not judged, if it is not.

@@ -33,6 +33,10 @@ pub fn reason(
     assessment: &Assessment,
     snapshot: &Snapshot,
 ) -> String {
+    if let Some(recorded) = &assessment.recorded {
+        let text = recorded.get(link.link.low, reason);
+        return text.map_or_else(|| meaning(reason), str::to_owned);
+    }
     let text = if link.planes.is_empty() {
         Evidence { link, assessment, snapshot }.reason(reason)
     } else {
@@ -375,8 +379,10 @@ impl<'a> Evidence<'a> {
         })
     }
 
+    /// How long ago a moment was; from an hour on, in whole minutes.
     fn ago(&self, at: Moment) -> String {
-        duration(whole(self.snapshot.ended.since(at)))
+        let ago = self.snapshot.ended.since(at).as_secs();
+        duration(Duration::from_secs(if ago < 3_600 { ago } else { ago / 60 * 60 }))
     }
 
     fn marked_bad(&self) -> String {
@@ -488,7 +494,7 @@ impl<'a> Evidence<'a> {
 
     /// When the cable was replaced, and how the new one is.
     fn replaced(&self) -> Option<String> {
-        let ago = duration(self.snapshot.ended.since(self.link.replaced?));
+        let ago = self.ago(self.link.replaced?);
         let since = match self.link.verdict {
             Verdict::Ok => "; no fault since then",
             Verdict::Unknown => "; not observed for long enough since then",

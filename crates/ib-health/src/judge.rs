@@ -131,8 +131,12 @@ impl Case<'_> {
         for end in input.ends.iter().filter(|end| !end.uncounted) {
             add_errors(end, &mut reasons);
             let status = end.port.totals.status();
-            if DECISIVE.iter().any(|&counter| status.saturated_now.contains(counter)) {
-                reasons.add(Reason::CounterSaturated, Verdict::Unknown);
+            for counter in DECISIVE.into_iter().filter(|it| status.saturated_now.contains(*it)) {
+                // Where another counter has what it counts, nothing is hidden.
+                let hides =
+                    counter != Counter::SymbolErrors || end.port.has_no_count_of_lost_data();
+                let weight = if hides { Verdict::Unknown } else { Verdict::Ok };
+                reasons.add(Reason::CounterSaturated, weight);
             }
             if FILLING.iter().any(|&counter| status.saturated_now.contains(counter)) {
                 let may_exceed = end.port.may_exceed_pre_fec_limit();

@@ -33,8 +33,11 @@ mod upstream;
 pub mod verdict;
 mod window;
 
-pub use assessment::{Assessment, LinkAssessment, PlaneAssessment, PortAssessment};
+pub use assessment::{
+    Assessment, LinkAssessment, PlaneAssessment, PortAssessment, RecordedEvidence,
+};
 pub use evaluator::LinkEvaluator;
 pub use limits::LimitTable;
 pub use peers::RateReference;
+pub use port::TRAINING;
 pub use verdict::{Reason, Verdict};

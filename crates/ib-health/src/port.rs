@@ -212,7 +212,7 @@ impl PortTracker {
 
     /// Whether SymbolErrorCounter is saturated, and there is no other count of lost data: on 5 of 256 ConnectX-7 of a
     /// public dump its 16 bits are, while 32 bits count uncorrectable blocks.
-    fn has_no_count_of_lost_data(&self) -> bool {
+    pub fn has_no_count_of_lost_data(&self) -> bool {
         let blocks = Counter::FecUncorrectableBlocks;
         self.is_full(Counter::SymbolErrors)
             && (self.totals.total(blocks).is_none() || self.is_full(blocks))

@@ -24,6 +24,9 @@ pub struct Query {
     /// The attribute is optional. Not all agents refuse what they do not support (ibsim sends no response): a timeout
     /// of such a query says nothing about the node and is not retried.
     pub is_optional: bool,
+    /// It is sent also to a destination that did not respond to other requests. Its own timeouts never keep the others
+    /// from being sent.
+    pub is_always_sent: bool,
 }
 
 /// What a query manages. With the kind of its destination it decides the management class.
@@ -47,6 +50,7 @@ impl Query {
             m_key: MKey::NONE,
             register: None,
             is_optional: false,
+            is_always_sent: false,
         }
     }
 
@@ -87,6 +91,13 @@ impl Query {
     #[must_use]
     pub(crate) const fn optional(self) -> Self {
         Query { is_optional: true, ..self }
+    }
+
+    /// The same query, sent also to a destination that did not respond to others: it may be these that it drops, or
+    /// only this one.
+    #[must_use]
+    pub fn always_sent(self) -> Self {
+        Query { is_always_sent: true, ..self }
     }
 
     /// The request: a Get, or the Set that clears counters. `transaction_id` is the low 32 bits; the kernel sets the

@@ -20,6 +20,10 @@ pub enum FabricChange {
     SetDirt { port: PortId, dirt: Option<Dirt> },
     /// The module of this port has this temperature in degrees Celsius; `None` is the usual one.
     SetModuleTemperature { port: PortId, degrees: Option<u8> },
+    /// What the module of this port reports of itself.
+    SetModuleReport { port: PortId, report: ModuleReport },
+    /// An administrator disables this port, or enables it again (PortPhysicalState Disabled).
+    SetDisabled { port: PortId, disabled: bool },
     /// The cable at this port is replaced by another one of its kind.
     SwapCable { port: PortId },
     /// How a node responds to requests of registers.
@@ -45,6 +49,8 @@ pub enum FabricChange {
     ClearCounters { ports: Vec<PortId> },
     /// Another tool sets a counter; the value is in the counter's own units.
     SetCounter { port: PortId, counter: Counter, value: u64 },
+    /// A counter grows by this much, as by packets that a healthy fabric discards.
+    AddToCounter { port: PortId, counter: Counter, count: u64 },
     /// How a node's agents respond.
     SetAgents { node: NodeId, behavior: AgentBehavior },
     /// The subnet manager protects nodes with an M_Key (0 is none), at this M_KeyProtectBits level.
@@ -90,6 +96,17 @@ display_text::labeled_enum! {
         Refused, "refused", "Each register has status 0x14, unsupported.";
         Slow, "slow", "Pages of modules take five seconds.";
         Hung, "hung", "No response to requests of pages of modules.";
+    }
+}
+
+display_text::labeled_enum! {
+    /// What an optical module reports of itself.
+    #[derive(Default)]
+    pub enum ModuleReport {
+        #[default]
+        Normal, "normal", "Values, and the thresholds of its data sheet.";
+        NoThresholds, "no-thresholds", "Values, but each threshold is 0, as ibdiagnet shows it: 54C, threshold: 0C.";
+        Zero, "zero", "Each value and each threshold is 0, though it is announced.";
     }
 }
 

@@ -113,6 +113,19 @@ impl Browser {
         self.post("/url", &json!({"url": format!("{}{path}", self.site)}));
     }
 
+    /// Opens a file of this machine.
+    pub fn open_file(&self, file: &Path) {
+        self.post("/url", &json!({"url": format!("file://{}", file.display())}));
+    }
+
+    /// Moves the pointer over the middle of the first element that matches a CSS selector.
+    pub fn hover(&self, selector: &str) {
+        let origin = json!({ELEMENT: self.element(selector)});
+        let to = json!({"type": "pointerMove", "duration": 0, "x": 0, "y": 0, "origin": origin});
+        let actions = json!([{"type": "pointer", "id": "mouse", "actions": [to]}]);
+        self.post("/actions", &json!({"actions": actions}));
+    }
+
     /// The current address, without the site.
     pub fn path(&self) -> String {
         let url = self.get("/url");

@@ -116,6 +116,22 @@ impl Exporter {
         Self::run(command, "demo", &flags, captured, dir, Arc::new(keeps))
     }
 
+    /// Starts `fabric-exporter serve` on a host without any device, and waits until it listens.
+    pub fn without_devices(flags: &[&str]) -> Self {
+        let keeps = tempfile::Builder::new()
+            .prefix("exporter-")
+            .tempdir()
+            .unwrap_or_else(|e| panic!("cannot make a temporary directory: {e}"));
+        let dir = keeps.path().to_owned();
+        let sysfs = dir.join("sys");
+        std::fs::create_dir(&sysfs).unwrap_or_else(|e| panic!("{}: {e}", sysfs.display()));
+        let mut command = Command::new(program());
+        command.current_dir(&dir);
+        let of_tree = format!("--path.sysfs={}", sysfs.display());
+        let flags = [&["--no-collector.host", &of_tree], flags].concat();
+        Self::run(command, "serve", &flags, false, dir, Arc::new(keeps))
+    }
+
     /// Starts `fabric-exporter serve` on a host's own devices alone, and waits until it listens.
     pub fn on_host(tree: &Tree, flags: &[&str]) -> Self {
         let (dir, keeps) = tree.dir_for("exporter");

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::config::options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, JobsOptions,
-    LogOptions, Options, ProcessOptions, WebOptions,
+    LogOptions, NotifyOptions, Options, ProcessOptions, WebOptions,
 };
 use crate::config::{FabricSettings, Settings};
 use crate::log::LogFilter;
@@ -123,6 +123,8 @@ pub struct DemoArgs {
     #[command(flatten)]
     jobs: JobsOptions,
     #[command(flatten)]
+    notify: NotifyOptions,
+    #[command(flatten)]
     web: WebOptions,
     #[command(flatten)]
     log: LogOptions,
@@ -155,7 +157,11 @@ fn topology(path: &Path) -> Result<Net, Fatal> {
 
 /// Runs until SIGTERM or SIGINT, or until the terminal is closed (SIGHUP).
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
-    let FabricOptions { hca, port, smi_hca, smi_port, .. } = &args.fabric;
+    let FabricOptions { from, hca, port, smi_hca, smi_port, .. } = &args.fabric;
+    if from.is_some() {
+        let problem = "the demo has a simulated fabric: run serve with this option";
+        return Err(Fatal::usage(format!("--fabric.from: {problem}")));
+    }
     if hca.is_some() || port.is_some() || smi_hca.is_some() || smi_port.is_some() {
         let problem = "the demo uses no HCA: its scenario selects the simulated port (seat)";
         let options = "--fabric.hca, --fabric.port, --fabric.smi-hca, --fabric.smi-port";
@@ -228,6 +234,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         fabric,
         health: args.health,
         jobs: args.jobs,
+        notify: args.notify,
         collector: CollectorOptions {
             host: Some(resolved.own_host.is_some()),
             ..CollectorOptions::default()

@@ -118,6 +118,11 @@ impl Origin {
 }
 
 impl OriginArgs {
+    /// Whether dumps are read.
+    pub(super) fn has_dumps(&self) -> bool {
+        !self.from.is_empty()
+    }
+
     /// Opens the history that the flags name.
     pub(super) fn open(self) -> Result<Origin, Fatal> {
         match (self.from.is_empty(), self.file, self.url) {
@@ -177,6 +182,11 @@ impl WindowArgs {
         self.since.is_some() || self.until.is_some() || self.at.is_some()
     }
 
+    /// The start, if one is given.
+    pub(super) fn start(&self, clock: &LocalClock) -> Result<Option<SystemTime>, Fatal> {
+        self.since.as_ref().map(|text| parse_time(clock, "--since", text)).transpose()
+    }
+
     pub(super) fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
         let parse = |flag, text: &Option<String>| {
             text.as_ref().map(|text| parse_time(clock, flag, text)).transpose()
@@ -217,7 +227,12 @@ impl WindowArgs {
 
 /// The end of a window without `--until`: a simulated clock may be ahead of the host's.
 pub(super) fn open_end(clock: &LocalClock) -> SystemTime {
-    clock.time() + Duration::from_secs(365 * 24 * 3600)
+    open_end_at(clock.time())
+}
+
+/// The same at another time than that of the start of the command.
+pub(super) fn open_end_at(now: SystemTime) -> SystemTime {
+    now + Duration::from_secs(365 * 24 * 3600)
 }
 
 pub(super) fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {

@@ -3,6 +3,7 @@
 mod arguments;
 mod cable;
 mod export;
+mod follow;
 mod hosts;
 mod incidents;
 mod show;
@@ -20,6 +21,7 @@ use fabric_history::local_clock::LocalClock;
 const EXAMPLES: &str = "\
 Examples:
   fabric-exporter history events --since 2h --url http://127.0.0.1:10315
+  fabric-exporter history events --follow --json --url http://127.0.0.1:10315
   fabric-exporter history link leaf-0-1/9 --at 03:12 --file /var/lib/fabric-exporter/history.db
   fabric-exporter history report --nodes 'gpu[001-064]' --since 3h --url http://127.0.0.1:10315
   fabric-exporter history report --job 4711 --file history.db
@@ -43,7 +45,7 @@ pub struct HistoryArgs {
 enum HistoryCommand {
     /// List incidents, oldest first: events grouped by their cause
     Incidents(incidents::IncidentsArgs),
-    /// List events, oldest first
+    /// List events, oldest first, or follow them
     Events(show::EventsArgs),
     /// Show the events and counters of a port
     Port(show::PortArgs),
@@ -71,6 +73,11 @@ enum HistoryCommand {
 pub fn run(args: HistoryArgs, color: ColorChoice) -> Result<(), Fatal> {
     let (origin, clock) = (args.origin, LocalClock::now());
     let clock = &clock;
+    if let HistoryCommand::Events(args) = &args.command
+        && args.follow
+    {
+        return follow::run(args, origin, clock, color);
+    }
     // An export writes while it reads.
     let is_export = matches!(args.command, HistoryCommand::Export(_));
     let progress = (!is_export).then(|| Progress::start("reading the history", None));

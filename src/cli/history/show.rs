@@ -19,6 +19,7 @@ use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
 use ib_mad::{Counter, Guid, PortKey};
+use yaml_config::units::HumanDuration;
 
 use super::arguments::{Output, WindowArgs, open_end, parse_time, ports};
 use super::hosts::{Hosts, HostsArgs, period};
@@ -57,13 +58,24 @@ pub struct EventsArgs {
     /// Such as link_down; separate several with commas, or repeat the option.
     #[arg(long, value_name = "KIND", value_parser = kind, value_delimiter = ',')]
     kind: Vec<EventKind>,
-    /// Write JSON
+    /// Write JSON; with --follow a line per event
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+    /// Print new events until Ctrl-C
+    ///
+    /// In the order in which they are recorded: what happened before --since is not printed, and without it only what
+    /// is recorded from now on. An exporter that restarts and a file that is replaced are followed on.
+    #[arg(long, short, conflicts_with_all = ["until", "at"])]
+    pub(super) follow: bool,
+    /// Time between two queries [default: 2s]
+    ///
+    /// At least 100ms.
+    #[arg(long, value_name = "DURATION", requires = "follow")]
+    pub(super) interval: Option<HumanDuration>,
     #[command(flatten)]
-    hosts: HostsArgs,
+    pub(super) hosts: HostsArgs,
     #[command(flatten)]
-    window: WindowArgs,
+    pub(super) window: WindowArgs,
 }
 
 /// The arguments of `history port`.
@@ -210,16 +222,7 @@ impl EventsArgs {
     ) -> Result<Output, Fatal> {
         let hosts = self.hosts.read()?;
         let window = period(&self.window, hosts.as_ref(), clock, source)?;
-        let mut wanted = EventFilter { kinds: self.kind.clone(), ..EventFilter::all(window) };
-        if let Some(node) = &self.node {
-            let ports = ports(source, "--node", node)?;
-            let guids: BTreeSet<Guid> = ports.iter().map(|port| port.guid).collect();
-            wanted.nodes = guids.into_iter().collect();
-        }
-        if let Some(link) = &self.link {
-            wanted.ports = ports(source, "--link", link)?.iter().map(Port::end).collect();
-        }
-        let mut events = source.events(&wanted)?;
+        let mut events = source.events(&self.filter(source, window)?)?;
         let known = until_known(source, window, clock.time())?;
         if let Some(hosts) = hosts {
             let scope = hosts.scope(source, known)?;
@@ -230,18 +233,59 @@ impl EventsArgs {
             if self.json { as_json(&events)? } else { event_table(&events, clock, color.is_on()) };
         Ok(Output { text, summary })
     }
+
+    /// The events that are wanted of a window.
+    pub(super) fn filter(&self, source: &dyn Source, window: Window) -> Result<EventFilter, Fatal> {
+        let mut wanted = EventFilter { kinds: self.kind.clone(), ..EventFilter::all(window) };
+        if let Some(node) = &self.node {
+            let ports = ports(source, "--node", node)?;
+            let guids: BTreeSet<Guid> = ports.iter().map(|port| port.guid).collect();
+            wanted.nodes = guids.into_iter().collect();
+        }
+        if let Some(link) = &self.link {
+            wanted.ports = ports(source, "--link", link)?.iter().map(Port::end).collect();
+        }
+        Ok(wanted)
+    }
 }
 
 pub(super) fn event_table(events: &[Event], clock: &LocalClock, colors: bool) -> String {
-    let kinds = column_width(events.iter().map(|event| &*event.kind));
-    let places = column_width(events.iter().map(|event| &*event.place));
-    let line = |event: &Event| {
-        let (kind, place) = (printable(&event.kind), printable(&event.place));
-        let (at, text) = (clock.format(event.at), printable(&event.text));
-        let kind = Color::paint(color_of(&event.kind), &format!("{kind:kinds$}"), colors);
-        format!("{at}  {kind}  {place:places$}  {text}")
-    };
-    text_of(events.iter().map(line).collect())
+    let mut columns = EventColumns::default();
+    columns.widen(events);
+    columns.table(events, clock, colors)
+}
+
+/// The widths of the columns of kinds and places.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EventColumns {
+    kinds: usize,
+    places: usize,
+}
+
+impl EventColumns {
+    /// Of events that are not known yet.
+    pub(super) fn of_stream() -> Self {
+        let kinds = column_width(EventKind::ALL.into_iter().map(EventKind::label));
+        EventColumns { kinds, places: 0 }
+    }
+
+    /// Makes room for events.
+    pub(super) fn widen(&mut self, events: &[Event]) {
+        self.kinds = self.kinds.max(column_width(events.iter().map(|event| &*event.kind)));
+        self.places = self.places.max(column_width(events.iter().map(|event| &*event.place)));
+    }
+
+    /// The lines of events.
+    pub(super) fn table(self, events: &[Event], clock: &LocalClock, colors: bool) -> String {
+        let EventColumns { kinds, places } = self;
+        let line = |event: &Event| {
+            let (kind, place) = (printable(&event.kind), printable(&event.place));
+            let (at, text) = (clock.format(event.at), printable(&event.text));
+            let kind = Color::paint(color_of(&event.kind), &format!("{kind:kinds$}"), colors);
+            format!("{at}  {kind}  {place:places$}  {text}")
+        };
+        text_of(events.iter().map(line).collect())
+    }
 }
 
 /// The color of a kind of event: what went wrong, and what is well again.

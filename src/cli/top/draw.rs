@@ -131,6 +131,9 @@ fn header(frame: &mut Frame<'_>, app: &App, palette: Palette, area: Rect) {
     frame.render_widget(Line::from(tabs), third);
 }
 
+/// From this age on, in seconds, a sweep is shown with its time: it is one of the past, or sweeps have stopped.
+const OLD: u64 = 600;
+
 /// How old the latest sweep is.
 fn swept(overview: &Overview) -> String {
     let ends =
@@ -139,7 +142,11 @@ fn swept(overview: &Overview) -> String {
     let Ok(at) = humantime::parse_rfc3339(latest) else { return String::new() };
     // A simulated clock may be ahead.
     let age = SystemTime::now().duration_since(at).unwrap_or_default().as_secs();
-    format!("swept {age} s ago")
+    if age >= OLD {
+        format!("as of {}", LocalClock::now().format(at))
+    } else {
+        format!("swept {age} s ago")
+    }
 }
 
 fn totals(overview: &Overview, palette: Palette) -> Line<'static> {

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, SystemTime};
 
+use crate::cli::past::PastArgs;
 use crate::cli::source::{FabricSource, SourceArgs, is_at};
 use crate::exit::Fatal;
 use crate::history_client::Place;
@@ -114,8 +115,8 @@ pub struct Fetcher {
 
 impl Fetcher {
     /// Connects to the exporter, or starts to sweep.
-    pub fn new(args: SourceArgs, pause: Duration) -> Result<Self, Fatal> {
-        let source = args.start(pause, true)?;
+    pub fn new(args: SourceArgs, past: &PastArgs, pause: Duration) -> Result<Self, Fatal> {
+        let source = args.start(pause, true, past)?;
         let (events, latest, after) = (VecDeque::new(), Vec::new(), None);
         Ok(Fetcher { source, events, after, latest, last_readings: BTreeMap::new() })
     }
@@ -214,13 +215,15 @@ impl Fetcher {
     /// Reads the events since the latest ones.
     fn read_events(&mut self) -> Result<(), Fatal> {
         let Some(history) = self.source.history()? else { return Ok(()) };
-        let from = SystemTime::now().checked_sub(EVENTS_SINCE).unwrap_or(SystemTime::UNIX_EPOCH);
+        let now = self.source.at().unwrap_or_else(SystemTime::now);
+        let from = now.checked_sub(EVENTS_SINCE).unwrap_or(SystemTime::UNIX_EPOCH);
         // A simulated clock may be ahead of the host's.
-        let to = SystemTime::now() + Duration::from_secs(365 * 24 * 3600);
+        let ahead = || now + Duration::from_secs(365 * 24 * 3600);
+        let to = self.source.at().unwrap_or_else(ahead);
         let filter = EventFilter::all(Window { from, to });
         loop {
-            let found =
-                history.page(&filter, Page { limit: EVENTS_PER_PAGE, after: self.after })?;
+            let page = Page { limit: EVENTS_PER_PAGE, after: self.after, ..Page::default() };
+            let found = history.page(&filter, page)?;
             let Some(next) = found.next else {
                 // It has no cursor yet: it is read again, with the events that are added.
                 self.latest = found.events;

@@ -19,6 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use yaml_config::units::HumanDuration;
 
 use super::leftovers;
+use super::past::PastArgs;
 use super::source::SourceArgs;
 use super::terminal::{self, ColorChoice};
 use crate::exit::{Exit, Fatal};
@@ -50,6 +51,8 @@ pub struct TopArgs {
     refresh: Option<HumanDuration>,
     #[command(flatten)]
     source: SourceArgs,
+    #[command(flatten)]
+    past: PastArgs,
 }
 
 /// Shows the fabric until q, a signal, or the end of the terminal.
@@ -65,7 +68,7 @@ pub fn run(args: TopArgs, color: ColorChoice) -> Result<(), Fatal> {
             .map_err(Fatal::failed_to("cannot install the handlers of signals"))?;
     }
     leftovers::leave_signals_to_others();
-    let fetcher = Fetcher::new(args.source, pause)?;
+    let fetcher = Fetcher::new(args.source, &args.past, pause)?;
     let mut app = App::new(fetcher.source.name());
     let (requests, orders) = channel();
     let (responses, answered) = channel();

@@ -189,7 +189,7 @@ families! {
         };
     NODE_UP => |item, samples| samples.value(item.is_up().into());
     "infiniband_node_maintenance" Gauge NODE_LABELS
-        "Always 1, of nodes in maintenance: those that the maintenance file or the drained hosts file names, and those all of whose links are in maintenance, such as the hosts of a switch. Absent of all others. Alerts about a node that is down do not fire."
+        "Always 1, of nodes in maintenance: those that the maintenance file or the drained hosts file names, those all of whose links are in maintenance, such as the hosts of a switch, and HCAs that are down behind ports that an administrator disabled. Absent of all others. Alerts about a node that is down do not fire."
         => |item, samples| if item.in_maintenance {
             samples.value(1);
         };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use exporter_web::{Refusal, Refusals, ReloadStatus};
 use exposition::{Family, MetricType};
@@ -18,6 +18,8 @@ use prometheus_client::metrics;
 use super::families as family;
 use super::process::{Numbers, Process};
 use crate::log;
+use crate::notify::Queue;
+use crate::notify::queue::DropReason;
 
 /// Begins a family.
 fn begin<'a>(
@@ -125,6 +127,28 @@ fn recording(encoder: &mut DescriptorEncoder<'_>, recorder: &RecorderMetrics) ->
     counter(encoder, &family::HISTORY_MISSED_SWEEPS, Some(stats.missed))?;
     let written = stats.write_duration.as_secs_f64();
     gauge(encoder, &family::HISTORY_WRITE_DURATION_SECONDS, Some(written))
+}
+
+/// What became of events that are sent to a webhook.
+#[derive(Debug)]
+pub(super) struct NotifyCollector(pub Arc<Queue>);
+
+impl Collector for NotifyCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let stats = self.0.stats();
+        counter(&mut encoder, &family::NOTIFY_EVENTS_SENT, Some(stats.sent))?;
+        let mut metric = begin(&mut encoder, &family::NOTIFY_EVENTS_DROPPED)?;
+        for (reason, count) in DropReason::ALL.into_iter().zip(stats.dropped) {
+            let labels = [("reason", reason.label())];
+            let mut sample = metric.encode_family(&labels)?;
+            sample.encode_counter::<NoLabelSet, _, f64>(&count, None)?;
+        }
+        counter(&mut encoder, &family::NOTIFY_ATTEMPTS_FAILED, Some(stats.failed_attempts))?;
+        gauge(&mut encoder, &family::NOTIFY_QUEUE_LENGTH, Some(stats.length as u64))?;
+        let at = stats.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let at = at.map(|since| since.as_secs_f64());
+        gauge(&mut encoder, &family::NOTIFY_LAST_SUCCESS_TIMESTAMP_SECONDS, at)
+    }
 }
 
 /// How the web config file was read last, if there is one.

@@ -42,6 +42,16 @@ own_families! {
         "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep.";
     HISTORY_WRITE_DURATION_SECONDS: "fabric_exporter_history_write_duration_seconds" Gauge []
         "Time to write the latest sweep to the history.";
+    NOTIFY_EVENTS_SENT: "fabric_exporter_notify_events_sent" Counter []
+        "Events that the receiver of --notify.webhook has accepted. The families of notifications are absent without that option.";
+    NOTIFY_EVENTS_DROPPED: "fabric_exporter_notify_events_dropped" Counter ["reason"]
+        "Events that were not sent to the receiver of --notify.webhook, by reason: queue_full (it was unreachable for long: the oldest were dropped) or rejected (it refused them; the log has its status).";
+    NOTIFY_ATTEMPTS_FAILED: "fabric_exporter_notify_attempts_failed" Counter []
+        "Requests to the receiver of --notify.webhook that failed and are repeated. The log has the first problem.";
+    NOTIFY_QUEUE_LENGTH: "fabric_exporter_notify_queue_length" Gauge []
+        "Events that are not sent yet.";
+    NOTIFY_LAST_SUCCESS_TIMESTAMP_SECONDS: "fabric_exporter_notify_last_success_timestamp_seconds" Gauge []
+        "Unix time when the receiver of --notify.webhook last accepted events. Absent before the first.";
     WEB_CONFIG_LAST_RELOAD_SUCCESSFUL: "fabric_exporter_web_config_last_reload_successful" Gauge []
         "1 if the latest reload of the web config file succeeded. If 0, the previous configuration and certificate stay in use.";
     WEB_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS: "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []

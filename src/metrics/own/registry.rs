@@ -1,7 +1,7 @@
 //! The registry.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use exporter_web::{Security, WebMetrics};
@@ -13,10 +13,12 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
 use super::collectors::{
-    ProcessCollector, Published, RefusalCollector, StateCollector, WebConfigCollector,
+    NotifyCollector, ProcessCollector, Published, RefusalCollector, StateCollector,
+    WebConfigCollector,
 };
 use super::process::Process;
 use super::{families, text};
+use crate::notify::Queue;
 
 /// Upper bounds in seconds: a sweep of a small fabric takes milliseconds, one of a large fabric minutes.
 const BOUNDS: [f64; 10] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
@@ -68,6 +70,14 @@ impl OwnMetrics {
         self
     }
 
+    /// Adds what becomes of events that are sent to a webhook.
+    #[must_use]
+    pub fn with_notifications(mut self, queue: Arc<Queue>) -> Self {
+        let registry = self.registry.get_mut().unwrap_or_else(PoisonError::into_inner);
+        registry.register_collector(Box::new(NotifyCollector(queue)));
+        self
+    }
+
     /// Where the durations of a fabric's sweeps are counted.
     pub fn sweeps_of(&self, fabric: &str) -> Histogram {
         self.sweeps.get_or_create_owned(&[("fabric", fabric.to_owned())])
@@ -107,8 +117,6 @@ fn register(registry: &mut Registry, family: &Family, metric: impl Metric) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use fabric_observation::Observation;
 

@@ -537,7 +537,7 @@ fn sweeps_continue_while_a_site_file_hangs() {
     let stop = Arc::new(AtomicBool::new(false));
     let mut monitor =
         Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
-    monitor.files.maintenance = work;
+    monitor.judge.files.maintenance = work;
     let (_never, breaks) = mpsc::channel();
     let cable = Cable::new(breaks);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { fail, freePort, ready, start, stop } from './processes.mjs';
+import { serveScheduled } from './scheduled.mjs';
 
 /** Seconds between scrapes, and between evaluations of the rules: the demo's interval between sweeps. */
 const INTERVAL = 5;
@@ -31,6 +32,7 @@ const fresh = `${folder}.new`;
 rmSync(fresh, { recursive: true, force: true });
 mkdirSync(fresh, { recursive: true });
 const [exporterPort, prometheusPort] = [await freePort(), await freePort()];
+const scheduled = await serveScheduled();
 const alerts = resolve(values.root, 'alerts');
 const rules = readdirSync(alerts).filter((name) => name.endsWith('.rules.yml'));
 const config = {
@@ -40,6 +42,10 @@ const config = {
     {
       job_name: 'fabric-exporter',
       static_configs: [{ targets: [`127.0.0.1:${exporterPort}`], labels: { instance: INSTANCE } }],
+    },
+    {
+      job_name: 'scheduled',
+      static_configs: [{ targets: [`127.0.0.1:${scheduled.address().port}`] }],
     },
   ],
 };
@@ -61,6 +67,8 @@ await new Promise((resolve) => setTimeout(resolve, minutes * 60_000));
 const to = Date.now();
 await stop(prometheus);
 await stop(exporter);
+scheduled.close();
+scheduled.closeAllConnections();
 const recording = { from, to, interval: INTERVAL };
 writeFileSync(join(fresh, 'recording.json'), JSON.stringify(recording, undefined, 2));
 rmSync(folder, { recursive: true, force: true });

@@ -102,7 +102,9 @@ fn pages_refresh_until_they_are_paused() {
             == true)
             .then_some(())
     });
-    assert_eq!(browser.run("return window.scrollY"), 200);
+    // The browser keeps the text in its place: a card above may have one line more or less than before.
+    let scrolled = browser.run("return window.scrollY").as_f64().unwrap();
+    assert!((150.0..=250.0).contains(&scrolled), "{scrolled}");
     browser.click(".live a");
     assert_eq!(browser.path(), "/?refresh=off");
     browser.click(".cables a");

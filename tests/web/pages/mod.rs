@@ -4,6 +4,7 @@
 mod addresses;
 mod hostile;
 mod lists;
+mod map;
 mod pictures;
 mod sound;
 mod story;
@@ -22,6 +23,13 @@ fn demo(flags: &[&str]) -> Exporter {
     let mut exporter = Exporter::demo(&[&fast, flags].concat());
     exporter.wait_ready();
     exporter
+}
+
+/// When the latest sweep ended that is recorded.
+fn last_sweep(exporter: &Exporter) -> String {
+    let span = exporter.get("/api/v1/history/span", &[]);
+    let span: serde_json::Value = serde_json::from_str(span.text()).unwrap();
+    span["last"].as_str().unwrap().to_owned()
 }
 
 /// The overview of the API.

@@ -33,7 +33,7 @@ fn pictures_show_something() {
     for (name, path, height) in [
         ("overview", "/", 800),
         ("link", &*cable, 900),
-        ("topology", "/topology", 640),
+        ("topology", "/topology", 760),
         ("switch", leaf, 900),
         ("links", "/links", 640),
         ("switches", "/switches", 480),

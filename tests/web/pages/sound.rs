@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::pages::{demo, kind, links};
+use crate::pages::{demo, kind, last_sweep, links};
 use test_rig::browser::Browser;
 use test_rig::{Exporter, tools, wait_until};
 
@@ -85,8 +85,26 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
     }
     let leaf = exporter.get("/api/v1/search?q=leaf-0-1", &[]);
     let leaf: Value = serde_json::from_str(leaf.text()).unwrap();
-    pages.insert("a switch".into(), leaf["hits"][0]["page"].as_str().unwrap().to_owned());
-    assert_eq!(pages.len(), 19, "{pages:?}");
+    let leaf = leaf["hits"][0]["page"].as_str().unwrap();
+    pages.insert("a switch".into(), leaf.to_owned());
+    let guid = leaf.split(['/', '?']).nth(2).unwrap();
+    for mask in ["errors&window=1h", "utilization", "temperature"] {
+        let map = format!("/topology?mask={mask}&open={guid}");
+        pages.insert(map.clone(), map);
+    }
+    assert_eq!(pages.len(), 22, "{pages:?}");
+    // The same of the past, and compared with the present.
+    let at = last_sweep(exporter);
+    let past: Vec<String> = pages.values().cloned().collect();
+    let is_present_only =
+        |path: &&String| path.starts_with("/runbooks") || path.contains("refresh=");
+    for path in past.iter().filter(|path| !is_present_only(path)) {
+        let path = format!("{path}{}at={at}", if path.contains('?') { '&' } else { '?' });
+        pages.insert(path.clone(), path);
+    }
+    for path in ["/changes".to_owned(), format!("/changes?diff=1h&at={at}")] {
+        pages.insert(path.clone(), path);
+    }
     pages
 }
 

@@ -68,7 +68,7 @@ enum Standing {
     Judged,
     Maintenance,
     NotJudged,
-    /// It is unknown because a node is down, which is said already.
+    /// It is unknown because a node is down, which is said already, or was rebooted: then it learns again.
     Explained,
 }
 
@@ -79,6 +79,10 @@ impl Standing {
         let is_down = || row.all_ports().any(|port| down.get(fabric.port(port).node).is_some());
         match row.verdict() {
             Verdict::Unknown if is_down() => Standing::Explained,
+            // On a site of 5,000 hosts some links do so at most times.
+            Verdict::Unknown if was_rebooted(row) && row.learning().is_some() => {
+                Standing::Explained
+            }
             Verdict::Unknown if has(Reason::Maintenance) => Standing::Maintenance,
             Verdict::Unknown
                 if [Reason::Internal, Reason::NvLink, Reason::Disabled].into_iter().any(has) =>
@@ -88,4 +92,10 @@ impl Standing {
             _ => Standing::Judged,
         }
     }
+}
+
+/// Whether its latest loss was expected.
+fn was_rebooted(row: &LinkRow<'_>) -> bool {
+    let losses = row.assessment.and_then(|link| link.losses.as_deref());
+    losses.and_then(<[_]>::last).is_some_and(|loss| loss.expected.is_some())
 }

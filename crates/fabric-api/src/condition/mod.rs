@@ -93,7 +93,9 @@ fn of_sweep(observation: &Observation, view: FabricView<'_>) -> Condition {
         let text = "hosts do not respond: the P_Key of the exporter's port is probably wrong";
         found.push(Found::new(FindingKind::Partition, Verdict::Unknown, 1, text));
     }
-    let gaps = observation.stats.discovery_gaps as usize;
+    // A neighbor that is known, and does not respond now, is no part that may be missing: its node is down, or not.
+    let stats = &observation.stats;
+    let gaps = (stats.discovery_gaps as usize).saturating_sub(stats.known_gaps);
     if gaps > 0 {
         let text = format!("{} of the discovery without response", plural(gaps, "request"));
         found.push(Found::new(FindingKind::DiscoveryGaps, Verdict::Unknown, gaps, text));
@@ -130,7 +132,7 @@ pub fn short<'a>(conditions: impl Iterator<Item = &'a Condition>) -> Option<Stri
     for it in conditions.flat_map(|condition| &condition.findings) {
         match (FindingKind::from_label(&it.kind), it.verdict()) {
             (Some(FindingKind::SwitchesDown), _) => switches += it.count,
-            (Some(FindingKind::NodesDown), Verdict::Watch | Verdict::Bad) => nodes += it.count,
+            (Some(FindingKind::NodesDown), Verdict::Bad) => nodes += it.count,
             (Some(FindingKind::Links), Verdict::Bad) => links += it.count,
             _ => {}
         }

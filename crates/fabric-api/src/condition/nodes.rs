@@ -12,7 +12,7 @@ use super::finding::{FindingKind, Found};
 use crate::filter::KINDS;
 use crate::view::FabricView;
 
-/// For how long an HCA that is down is only degraded: it may reboot. `InfinibandNodeDown` waits as long.
+/// For how long nothing is known of an HCA that is down: it may reboot. `InfinibandNodeDown` waits as long.
 const REBOOT: Duration = Duration::from_secs(15 * 60);
 
 /// How many nodes a headline names.
@@ -20,10 +20,18 @@ const MAX_NAMED: usize = 3;
 
 /// Nodes that are down by themselves and of the same kind, and how bad that is.
 struct Group<'a> {
-    finding: FindingKind,
-    verdict: Verdict,
+    weight: Weight,
     kind: NodeKind,
     nodes: Vec<&'a DownNode>,
+}
+
+/// How bad it is that a node is down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Weight {
+    finding: FindingKind,
+    verdict: Verdict,
+    /// It may reboot.
+    reboots: bool,
 }
 
 /// The findings on nodes that are down by themselves, each with the number of those behind them.
@@ -35,17 +43,16 @@ pub(crate) fn findings(
     let mut groups: Vec<Group<'_>> = Vec::new();
     for node in down.iter().filter(|node| node.behind.is_none()) {
         let kind = view.snapshot.fabric.node(node.index).identity.kind;
-        let (finding, verdict) = weight(observation, view, node, kind);
-        let is_its =
-            |it: &&mut Group<'_>| (it.finding, it.verdict, it.kind) == (finding, verdict, kind);
+        let weight = weight(observation, view, node, kind);
+        let is_its = |it: &&mut Group<'_>| (it.weight, it.kind) == (weight, kind);
         match groups.iter_mut().find(is_its) {
             Some(group) => group.nodes.push(node),
-            None => groups.push(Group { finding, verdict, kind, nodes: vec![node] }),
+            None => groups.push(Group { weight, kind, nodes: vec![node] }),
         }
     }
     let found = groups.iter().map(|group| Found {
-        kind: group.finding,
-        verdict: group.verdict,
+        kind: group.weight.finding,
+        verdict: group.weight.verdict,
         count: group.nodes.len(),
         text: group.text(view, down),
         nodes: group.nodes.iter().take(MAX_NAMED).map(|node| name(view, node.index)).collect(),
@@ -58,29 +65,32 @@ pub(crate) fn findings(
     found.collect()
 }
 
-/// How bad it is that a node is down. A switch is bad at once, because it cuts off others; an HCA may reboot. An
-/// aggregation node disappears when SHARP is disabled. While a partition keeps all hosts from responding, or links are
-/// in maintenance, nothing is known.
+/// How bad it is that a node is down. A switch is bad at once, because it cuts off others. An aggregation node
+/// disappears when SHARP is disabled. An HCA may reboot: on a site of 5,000 hosts some do at most times, and nobody has
+/// to do anything about it. While a partition keeps all hosts from responding, or links are in maintenance, nothing is
+/// known.
 fn weight(
     observation: &Observation,
     view: FabricView<'_>,
     node: &DownNode,
     kind: NodeKind,
-) -> (FindingKind, Verdict) {
+) -> Weight {
     let age = |since| view.snapshot.began.since(since);
-    let reboots = node.since.is_some_and(|since| age(since) < REBOOT);
+    let is_new = node.since.is_some_and(|since| age(since) < REBOOT);
     let finding = match kind {
+        _ if node.in_maintenance => FindingKind::Maintenance,
         NodeKind::Switch => FindingKind::SwitchesDown,
         _ => FindingKind::NodesDown,
     };
-    match kind {
-        _ if node.in_maintenance => (FindingKind::Maintenance, Verdict::Unknown),
-        NodeKind::Switch => (finding, Verdict::Bad),
-        NodeKind::AggregationNode => (finding, Verdict::Unknown),
-        _ if observation.stats.partition_suspected => (finding, Verdict::Unknown),
-        _ if reboots => (finding, Verdict::Watch),
-        _ => (finding, Verdict::Bad),
-    }
+    let (verdict, reboots) = match kind {
+        _ if node.in_maintenance => (Verdict::Unknown, false),
+        NodeKind::Switch => (Verdict::Bad, false),
+        NodeKind::AggregationNode => (Verdict::Unknown, false),
+        _ if observation.stats.partition_suspected => (Verdict::Unknown, false),
+        _ if is_new => (Verdict::Unknown, true),
+        _ => (Verdict::Bad, false),
+    };
+    Weight { finding, verdict, reboots }
 }
 
 /// What a headline calls nodes of a kind.
@@ -96,11 +106,9 @@ impl Group<'_> {
     /// `1 switch down (leaf-0-2), 12 HCAs behind it`.
     fn text(&self, view: FabricView<'_>, down: &DownNodes) -> String {
         let (fabric, nodes) = (&view.snapshot.fabric, &self.nodes);
-        let (before, after) = match (self.finding, self.verdict) {
-            (FindingKind::Maintenance, _) => ("in maintenance: ", ""),
-            (_, Verdict::Watch) => ("", " for less than 15 min"),
-            _ => ("", ""),
-        };
+        let is_expected = self.weight.finding == FindingKind::Maintenance;
+        let before = if is_expected { "in maintenance: " } else { "" };
+        let after = if self.weight.reboots { " for less than 15 min" } else { "" };
         let count = plural(nodes.len(), noun(self.kind));
         let mut names: Vec<&str> =
             nodes.iter().take(MAX_NAMED).map(|node| &*fabric.node(node.index).name).collect();

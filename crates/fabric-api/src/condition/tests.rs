@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::*;
 use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::Reason;
-use ib_health::testing::{fine, snapshot};
-use ib_mad::{Guid, Moment};
+use ib_health::outage::{Downtime, ExpectedCause, Loss};
+use ib_health::testing::{count, fine, port, snapshot};
+use ib_mad::{Counter, Guid, Moment};
 
 /// An observation without any fault.
 fn swept() -> Observation {
@@ -77,14 +78,14 @@ fn shown(change: impl FnOnce(&mut Observation)) -> (Verdict, String) {
 fn condition_is_the_worst_of_nodes_and_links() {
     use Verdict::{Bad, Ok, Unknown, Watch};
     type Change<'a> = &'a dyn Fn(&mut Observation);
-    let cases: [(Change<'_>, Verdict, &str); 18] = [
+    let cases: [(Change<'_>, Verdict, &str); 20] = [
         (&|_| (), Ok, "all ok: 2 links, 3 nodes"),
         (&|it| judge(it, [Bad, Watch]), Bad, "1 bad link"),
         (&|it| judge(it, [Watch, Unknown]), Watch, "1 degraded link"),
         (&|it| judge(it, [Unknown, Ok]), Unknown, "unknown for 1 link"),
         (&|it| down(it, &[1, 2, 3], 60), Bad, "1 switch down (leaf), 2 HCAs behind it"),
         // It may reboot.
-        (&|it| down(it, &[2], 60), Watch, "1 HCA down for less than 15 min (host-a)"),
+        (&|it| down(it, &[2], 60), Unknown, "1 HCA down for less than 15 min (host-a)"),
         (&|it| down(it, &[2], 900), Bad, "1 HCA down (host-a)"),
         (&|it| down(it, &[2, 3], 900), Bad, "2 HCAs down (host-a, host-b)"),
         (
@@ -129,6 +130,17 @@ fn condition_is_the_worst_of_nodes_and_links() {
             Unknown,
             "2 requests of the discovery without response",
         ),
+        // Known neighbors that did not respond.
+        (
+            &|it| (it.stats.discovery_gaps, it.stats.known_gaps) = (2, 2),
+            Ok,
+            "all ok: 2 links, 3 nodes",
+        ),
+        (
+            &|it| (it.stats.discovery_gaps, it.stats.known_gaps) = (3, 2),
+            Unknown,
+            "1 request of the discovery without response",
+        ),
         (
             &|it| {
                 down(it, &[1, 2, 3], 900);
@@ -146,6 +158,40 @@ fn condition_is_the_worst_of_nodes_and_links() {
 }
 
 #[test]
+fn links_that_learn_again_after_a_reboot_do_not_count() {
+    let learns = |observation: &mut Observation| {
+        because(observation, Reason::InsufficientData);
+        let snapshot: &mut Snapshot = Arc::make_mut(observation.snapshot.as_mut().unwrap());
+        for (guid, number) in [(1, 1), (2, 1), (1, 2), (3, 1)] {
+            let end = port(snapshot, guid, number);
+            count(snapshot, end, Counter::SymbolErrors, 0);
+            let found = &mut observation.assessment.ports[end].bit_errors;
+            (found.bits_per_second, found.limit) = (4e11, 1e-14);
+        }
+    };
+    assert_eq!(shown(learns), (Verdict::Unknown, "learning for 2 links".into()));
+    let after = |expected| {
+        move |observation: &mut Observation| {
+            learns(observation);
+            let loss = Loss {
+                number: 1,
+                times: 1,
+                expected,
+                by_node: false,
+                at: Moment(0),
+                until: Some(Moment(1)),
+                down: Downtime::default(),
+                flaps: 0,
+            };
+            observation.assessment.links[1].losses = Some(Arc::new([loss]));
+        }
+    };
+    let one = "learning for 1 link".to_owned();
+    assert_eq!(shown(after(Some(ExpectedCause::Reboot))), (Verdict::Unknown, one));
+    assert_eq!(shown(after(None)), (Verdict::Unknown, "learning for 2 links".into()));
+}
+
+#[test]
 fn old_sweep_is_not_ok_and_keeps_what_was_found() {
     let (mut observation, ended) = (swept(), SystemTime::UNIX_EPOCH + Duration::from_secs(1000));
     let after = |observation: &Observation, seconds| {
@@ -157,7 +203,7 @@ fn old_sweep_is_not_ok_and_keeps_what_was_found() {
     assert_eq!(after(&observation, 121), (Verdict::Unknown, old));
     down(&mut observation, &[2], 60);
     let both = "1 HCA down for less than 15 min (host-a); the latest sweep is 2m 1s old".to_owned();
-    assert_eq!(after(&observation, 121), (Verdict::Watch, both));
+    assert_eq!(after(&observation, 121), (Verdict::Unknown, both));
     // Dumps have no interval.
     let dump = Observation { interval: Duration::ZERO, ..swept() };
     assert_eq!(after(&dump, 1_000_000).0, Verdict::Ok);
@@ -172,14 +218,16 @@ fn each_finding_is_listed_the_worst_first() {
     let found = latest(&observation);
     let findings = found.findings.iter().map(|it| (&*it.kind, &*it.verdict, it.count));
     let wanted =
-        [("links", "bad", 1), ("nodes_down", "watch", 1), ("discovery_gaps", "unknown", 1)];
+        [("links", "bad", 1), ("nodes_down", "unknown", 1), ("discovery_gaps", "unknown", 1)];
     assert_eq!(findings.collect::<Vec<_>>(), wanted);
     let down = &found.findings[1];
     assert_eq!(
         (down.alert.as_deref(), &*down.nodes[0].node),
         (Some("InfinibandNodeDown"), "host-a")
     );
-    assert_eq!(short([&found].into_iter()).as_deref(), Some("1 node down, 1 bad"));
+    assert_eq!(short([&found].into_iter()).as_deref(), Some("1 bad"), "it may reboot");
+    self::down(&mut observation, &[2], 900);
+    assert_eq!(short([&latest(&observation)].into_iter()).as_deref(), Some("1 node down, 1 bad"));
 }
 
 #[test]

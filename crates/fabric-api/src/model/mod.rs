@@ -11,6 +11,7 @@ macro_rules! models {
     )+ };
 }
 
+mod changes;
 mod common;
 mod condition;
 mod congestion;
@@ -24,8 +25,10 @@ mod rail;
 mod route;
 mod search;
 mod spares;
+mod topology;
 mod traffic;
 
+pub use changes::*;
 pub use common::*;
 pub use condition::*;
 pub use congestion::*;
@@ -39,4 +42,5 @@ pub use rail::*;
 pub use route::*;
 pub use search::*;
 pub use spares::*;
+pub use topology::*;
 pub use traffic::*;

@@ -1,4 +1,4 @@
-//! The models of `/api/v1/nodes`, `/api/v1/topology`, `/api/v1/modules` and `/api/v1/totals`.
+//! The models of `/api/v1/nodes`, `/api/v1/modules` and `/api/v1/totals`.
 
 use std::collections::BTreeMap;
 
@@ -124,124 +124,6 @@ models! {
         pub rails: Vec<Rail>,
     }
 
-    /// The topologies of all fabrics.
-    pub struct Topologies {
-        /// One entry per fabric.
-        pub fabrics: Vec<Topology>,
-    }
-
-    /// The topology of a fabric: its switches and the links between them.
-    pub struct Topology {
-        /// The fabric's name.
-        pub fabric: String,
-        /// When its latest sweep ended (RFC 3339); null before the first.
-        pub swept_at: Option<String>,
-        /// The switches, by level, the lowest first, and within a level by group.
-        pub switches: Vec<Switch>,
-        /// The links between each pair of switches. `a` is the switch of the lower level, or the first of the list.
-        pub bundles: Vec<Bundle>,
-        /// Number of all links between switches by verdict. A link of several planes counts once here, and in each of the
-        /// bundles and switches that its planes join.
-        #[serde(default)]
-        pub switch_links: Verdicts,
-        /// Number of all links between a switch and a host or router by verdict, with planes counted once, too.
-        #[serde(default)]
-        pub host_links: Verdicts,
-        /// Hosts and routers that are connected without a switch.
-        pub switchless: Vec<SwitchlessPair>,
-    }
-
-    /// A switch.
-    pub struct Switch {
-        /// NodeGUID.
-        pub guid: String,
-        /// The name of the node.
-        pub node: String,
-        /// Whether it is up: present and responsive.
-        pub up: bool,
-        /// While it is down: the beginning of the first sweep that found it down (RFC 3339).
-        #[serde(default)]
-        pub down_since: Option<String>,
-        /// While it is down: the node that is down and cuts it off; null if it is down by itself.
-        #[serde(default)]
-        pub behind: Option<NodeName>,
-        /// Number of its hosts and routers that are down.
-        #[serde(default)]
-        pub hosts_down: usize,
-        /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with hosts.
-        pub level: Option<u8>,
-        /// Group number: switches of a level that belong together (a pod, a plane, a Dragonfly+ group) share it.
-        pub group: usize,
-        /// Number of hosts and routers that are connected to it.
-        pub hosts: usize,
-        /// Number of the links to them by verdict.
-        pub host_verdicts: Verdicts,
-        /// Number of links to switches of a higher level.
-        pub up_links: usize,
-        /// Number of links to switches of the same level.
-        pub side_links: usize,
-        /// Number of links to switches of a lower level.
-        pub down_links: usize,
-        /// The worst verdict of its links; `unknown` if it has none.
-        pub worst_verdict: Option<Label>,
-        /// Number of all of its links by verdict.
-        #[serde(default)]
-        pub verdicts: Verdicts,
-        /// The links to hosts that are `watch` or `bad`, at most eight, the worst first.
-        pub host_suspects: Vec<Suspect>,
-        /// Congestion on the links to its hosts.
-        #[serde(default)]
-        pub host_congestion: CongestionCounts,
-        /// Congestion on all of its links.
-        #[serde(default)]
-        pub congestion: CongestionCounts,
-    }
-
-    /// Congested links: those with a port that waits to send for at least 5% of the time.
-    pub struct CongestionCounts {
-        /// Links with a congestion root at one end.
-        pub roots: usize,
-        /// Links with a victim at one end and no root.
-        pub victims: usize,
-        /// The highest wait ratio of their ports; null if none is a root or a victim.
-        pub max_wait_ratio: Option<f32>,
-    }
-
-    /// All links between two switches.
-    pub struct Bundle {
-        /// The index of one of them in `switches`.
-        pub a: usize,
-        /// The index of the other.
-        pub b: usize,
-        /// Number of these links by verdict.
-        pub verdicts: Verdicts,
-        /// The links that are `watch` or `bad`, at most eight, the worst first.
-        pub suspects: Vec<Suspect>,
-        /// Congestion on these links.
-        #[serde(default)]
-        pub congestion: CongestionCounts,
-    }
-
-    /// A link that is `watch` or `bad`.
-    pub struct Suspect {
-        /// The id of the link.
-        pub link: String,
-        /// The names of both ends.
-        pub name: String,
-        /// The verdict.
-        pub verdict: Label,
-    }
-
-    /// Two nodes that are connected without a switch, or one node without a link.
-    pub struct SwitchlessPair {
-        /// GUID and name of each node.
-        pub nodes: Vec<(String, String)>,
-        /// The id of the link.
-        pub link: Option<String>,
-        /// The verdict of the link.
-        pub verdict: Option<Label>,
-    }
-
     /// The cables and modules of all fabrics.
     pub struct Modules {
         /// One entry per fabric.
@@ -271,7 +153,7 @@ models! {
         pub name: PortName,
         /// The ID of its link.
         pub link: Option<String>,
-        /// The verdict of its link.
+        /// The verdict of its link, or `learning`.
         #[serde(default)]
         pub verdict: Option<Label>,
         /// The cable or module.
@@ -306,23 +188,5 @@ models! {
         /// By counter, in the units of the device: what it had counted before its last reset, and what the device showed in
         /// the latest sweep; null if it was not read. The sum of both is the total.
         pub counters: BTreeMap<Label, (u64, Option<u64>)>,
-    }
-}
-
-impl CongestionCounts {
-    /// The sum of both.
-    #[must_use]
-    pub fn and(&self, other: &CongestionCounts) -> CongestionCounts {
-        let waits = [self.max_wait_ratio, other.max_wait_ratio];
-        CongestionCounts {
-            roots: self.roots + other.roots,
-            victims: self.victims + other.victims,
-            max_wait_ratio: waits.into_iter().flatten().reduce(f32::max),
-        }
-    }
-
-    /// Whether any link is congested.
-    pub fn is_any(&self) -> bool {
-        self.roots + self.victims > 0
     }
 }

@@ -20,8 +20,12 @@ models! {
     pub struct Fabric {
         /// The name of the fabric.
         pub fabric: String,
-        /// The configured sweep interval.
+        /// The configured sweep interval; of data that another program collects, the time between two changes of it if that
+        /// is longer.
         pub interval_seconds: f64,
+        /// Where its data is from; null if the exporter reads it by MADs.
+        #[serde(default)]
+        pub source: Option<Source>,
         /// `infiniband` or `nvlink`; null until a switch has told.
         #[serde(default)]
         pub kind: Option<Label>,
@@ -55,6 +59,21 @@ models! {
         /// The types of devices that run different versions of firmware. At most ten.
         #[serde(default)]
         pub firmware_differences: Vec<FirmwareDifference>,
+    }
+
+    /// The source of data that another program collects (`--fabric.from`).
+    #[cfg_attr(feature = "schema", schemars(rename = "DataSource"))]
+    pub struct Source {
+        /// Its addresses, or its directory.
+        pub name: String,
+        /// The formats of its data; empty before the first.
+        pub format: String,
+        /// The time between the latest two changes of its data; null before the second.
+        pub interval_seconds: Option<f64>,
+        /// Why the latest poll had no data, and what to do; null if it had.
+        pub problem: Option<String>,
+        /// What its data is too rare or too poor for.
+        pub limits: Vec<String>,
     }
 
     /// The devices of one type and board, with different versions of firmware.

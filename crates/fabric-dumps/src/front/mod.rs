@@ -17,6 +17,7 @@ use display_text::plural;
 
 use crate::lines::Lines;
 use crate::remark::Remark;
+pub use encoding::decode;
 use prefix::Prefixes;
 pub use segments::segments;
 
@@ -35,13 +36,18 @@ pub struct Text {
     pub remarks: Vec<Remark>,
 }
 
+/// The contents of a compressed file, or the file itself; an error if it is damaged or too large.
+pub fn unpack(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    packing::unpack(bytes, MAX_BYTES)
+}
+
 /// The texts in a file: one, or with pdsh one per host. An error says why the file cannot be read.
 pub fn read(bytes: Vec<u8>) -> Result<Vec<Text>, String> {
-    let bytes = packing::unpack(bytes, MAX_BYTES)?;
+    let bytes = unpack(bytes)?;
     if bytes.get(257..262) == Some(b"ustar") {
         return Err("a tar archive: unpack it, and name its folder".into());
     }
-    let decoded = encoding::decode(&bytes);
+    let decoded = decode(&bytes);
     let mut remarks: Vec<Remark> =
         decoded.remark.map(|text| Remark::used(0, text)).into_iter().collect();
     let text = &*decoded.text;

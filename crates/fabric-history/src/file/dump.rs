@@ -207,10 +207,10 @@ impl Copy<'_> {
 
     /// Copies a fabric's sweeps, counters and states; returns how many sweeps.
     fn fabric(&self, fabric: i64, first: i64, last: i64) -> Result<usize, HistoryError> {
-        use RecordKind::{ErrorDeltas, FirstTotals, TrafficDeltas};
+        use RecordKind::{ErrorDeltas, ErrorTotals, FirstTotals, TrafficDeltas};
         let counted = format!(
-            "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}) AND fabric = ?1
-             AND began BETWEEN ?2 AND ?3"
+            "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {ErrorTotals})
+             AND fabric = ?1 AND began BETWEEN ?2 AND ?3"
         );
         // The states of the first sweep are computed from the latest complete ones before it.
         let states = |[complete, changes]: [RecordKind; 2]| {
@@ -244,7 +244,7 @@ impl Copy<'_> {
     fn totals(&self, fabric: i64, last: i64) -> Result<(), HistoryError> {
         let ids = &self.from.counter_ids;
         let table = totals_at(self.from.sql(), ids, fabric, last).map_err(self.from.failed())?;
-        for_each_part(&table, fabric, ids, |part, frame| {
+        for_each_part(&table, fabric, ids, &|_| true, |part, frame| {
             if frame.is_empty() {
                 return Ok(());
             }

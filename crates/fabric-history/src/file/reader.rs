@@ -1,11 +1,14 @@
 //! The reader of a file, which answers queries also while an exporter writes it.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use rusqlite::{Connection, Result};
 
 use crate::cable_life::CableMatches;
+use crate::cursor::Cursor;
 use crate::file::connection::open_to_read;
 use crate::file::counter_ids::CounterIds;
 use crate::file::lock::{is_marked, lock_path};
@@ -14,8 +17,10 @@ use crate::file::readings::{self, Readings};
 use crate::file::sql::{Order, Sql};
 use crate::file::{cables, coverage, schema, tables, timeline};
 use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
-use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
+use crate::past::{self, Past};
+use crate::source::{Answer, EventFilter, EventOrder, Events, Page, SeriesDetail, Source};
 use crate::{HistoryError, time_of};
+use fabric_observation::Observation;
 use ib_mad::PortKey;
 
 /// A file that is read.
@@ -117,6 +122,12 @@ impl Reader {
         self.read(|| timeline::fabrics(self.sql(), at, &|name| !is_other(name)))
     }
 
+    /// The fabrics as they were published at a moment. `present` are the fabrics as they are now: what identifies hardware
+    /// is taken from them.
+    pub fn past(&self, at: SystemTime, present: &[Arc<Observation>]) -> Result<Past, HistoryError> {
+        self.read(|| past::read(self.sql(), &self.counter_ids, at, present))
+    }
+
     /// The events that a filter and a predicate select, the latest first: `most` of them after the first `skip`, and
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
@@ -144,6 +155,39 @@ impl Reader {
             })
         })?;
         Ok((events, is_more))
+    }
+
+    /// A page of events in an order; with its last one as the next cursor if there are more.
+    fn select(&self, filter: &EventFilter, order: Order, limit: NonZeroUsize) -> Result<Events> {
+        let mut found = Events::default();
+        let mut last = None;
+        self.sql().events(filter, order, &mut |at, event| {
+            if found.events.len() == limit.get() {
+                found.next = last;
+                return false;
+            }
+            found.events.push(event);
+            last = Some(at);
+            true
+        })?;
+        Ok(found)
+    }
+
+    /// A page of events as they were recorded. Its next cursor is that of the event that was recorded last, whether the
+    /// filter selects it or not. After a cursor of another file, which this one has replaced, it begins with the events
+    /// that happened since.
+    fn recorded(&self, filter: &EventFilter, page: Page) -> Result<Events> {
+        let (mut filter, mut after) = (filter.clone(), page.after.unwrap_or(Cursor::BEGIN));
+        if !self.sql().has_had_event(after)? {
+            filter.window.from = filter.window.from.max(time_of(after.at));
+            after = Cursor::BEGIN;
+        }
+        let mut found = self.select(&filter, Order::RecordedAfter(after.id), page.limit)?;
+        if found.next.is_none() {
+            let latest = self.sql().latest_recorded_event()?;
+            found.next = latest.or(page.after).or(Some(Cursor::BEGIN));
+        }
+        Ok(found)
     }
 }
 
@@ -177,20 +221,10 @@ impl Source for Reader {
     }
 
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
-        let mut found = Events::default();
-        let mut last = None;
-        self.read(|| {
-            self.sql().events(filter, Order::EarliestFirst(page.after), &mut |at, event| {
-                if found.events.len() == page.limit.get() {
-                    found.next = last;
-                    return false;
-                }
-                found.events.push(event);
-                last = Some(at);
-                true
-            })
-        })?;
-        Ok(found)
+        Ok(self.read(|| match page.order {
+            EventOrder::Time => self.select(filter, Order::EarliestFirst(page.after), page.limit),
+            EventOrder::Recorded => self.recorded(filter, page),
+        })?)
     }
 
     fn cables(&self, ports: &[PortKey], window: Window) -> Answer<Vec<Cable>> {
@@ -222,5 +256,93 @@ impl Source for Reader {
 
     fn coverage(&self, window: Window) -> Answer<Coverage> {
         Ok(self.read(|| coverage::coverage(self.sql(), window))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EventKind;
+
+    /// A file of a fabric with these events, by their times in seconds. Those of odd times are flaps.
+    fn write(path: &Path, events: &[i64]) {
+        let mut db = Connection::open(path).unwrap();
+        if schema::version(&db).unwrap() == 0 {
+            schema::create(&mut db).unwrap();
+            db.execute("INSERT INTO fabrics VALUES (1, 'ib0')", []).unwrap();
+        }
+        let sql = "INSERT INTO events (at, fabric, kind, place, text) VALUES (?1, 1, ?2, '', '')";
+        for at in events {
+            let kind = if at % 2 == 1 { EventKind::Flap } else { EventKind::LinkUp };
+            db.execute(sql, (at * 1_000_000, kind.label())).unwrap();
+        }
+    }
+
+    /// Follows a file: each call returns the times of the events since the last one, in seconds.
+    struct Follower(EventFilter, Page);
+
+    impl Follower {
+        fn of(kinds: &[EventKind]) -> Self {
+            let (from, to) = (SystemTime::UNIX_EPOCH, time_of(1 << 50));
+            let kinds = kinds.to_vec();
+            let filter = EventFilter { kinds, ..EventFilter::all(Window { from, to }) };
+            Follower(filter, Page::recorded(None))
+        }
+
+        fn next(&mut self, path: &Path) -> Vec<u64> {
+            let Follower(filter, page) = self;
+            let found = Reader::open(path).unwrap().page(filter, *page).unwrap();
+            assert!(found.next.is_some());
+            page.after = found.next;
+            let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+            found.events.iter().map(|event| since(event.at).as_secs()).collect()
+        }
+    }
+
+    #[test]
+    fn event_that_is_recorded_late_follows_those_that_happened_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        write(&file, &[10, 20]);
+        let (mut all, mut flaps) = (Follower::of(&[]), Follower::of(&[EventKind::Flap]));
+        assert_eq!((all.next(&file), flaps.next(&file)), (vec![10, 20], vec![]));
+        assert_eq!(flaps.1.after, all.1.after, "events that are not wanted are passed, too");
+        // A flap has the time of the link down.
+        write(&file, &[15, 30]);
+        assert_eq!((all.next(&file), flaps.next(&file)), (vec![15, 30], vec![15]));
+        assert_eq!((all.next(&file), flaps.next(&file)), (vec![], vec![]));
+        all.1.limit = NonZeroUsize::MIN;
+        write(&file, &[25, 40]);
+        assert_eq!(
+            (all.next(&file), all.next(&file), all.next(&file)),
+            (vec![25], vec![40], vec![])
+        );
+    }
+
+    #[test]
+    fn following_goes_on_in_a_file_that_replaced_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other, longer] =
+            ["history.db", "other.db", "longer.db"].map(|name| folder.path().join(name));
+        write(&file, &[]);
+        let mut all = Follower::of(&[]);
+        assert_eq!(all.next(&file), [0; 0], "of an empty file");
+        write(&file, &[10, 20, 30]);
+        assert_eq!(all.next(&file), [10, 20, 30]);
+        write(&other, &[40]);
+        assert_eq!(all.next(&other), [40], "numbers begin anew");
+        write(&longer, &[5, 50, 60]);
+        assert_eq!(all.next(&longer), [50, 60], "what is older than the latest event is known");
+        write(&longer, &[70]);
+        assert_eq!(all.next(&longer), [70]);
+        // All are dropped for their age: numbers begin anew in the same file.
+        Connection::open(&longer).unwrap().execute("DELETE FROM events", []).unwrap();
+        assert_eq!(all.next(&longer), [0; 0]);
+        write(&longer, &[80]);
+        assert_eq!(all.next(&longer), [80]);
+        // Only the oldest are.
+        write(&longer, &[90]);
+        Connection::open(&longer).unwrap().execute("DELETE FROM events WHERE id = 1", []).unwrap();
+        assert_eq!(all.next(&longer), [90]);
     }
 }

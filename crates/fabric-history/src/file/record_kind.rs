@@ -7,7 +7,7 @@ use rusqlite::ToSql;
 use rusqlite::types::ToSqlOutput;
 
 use crate::file::frame::{Entry, Frame};
-use ib_health::Verdict;
+use ib_health::{Reason, Verdict};
 use ib_mad::counter::CounterKind;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Counter, Guid};
@@ -32,6 +32,9 @@ pub enum RecordKind {
     NodeChanges = 6,
     /// Whether each node responded.
     NodeStates = 7,
+    /// The totals of error counters, twice a day: what a moment weeks ago had is computed from the next ones. Earlier
+    /// builds ignore it.
+    ErrorTotals = 8,
 }
 
 /// Ports by their number in the file that are in one row of traffic, and of what is digested. With
@@ -55,8 +58,8 @@ impl RecordKind {
 
     /// Whether a sweep's frames of it are in parts by the ports' ids.
     pub fn is_in_parts(self) -> bool {
-        use RecordKind::{AllTotals, FirstTotals, TrafficDeltas};
-        matches!(self, TrafficDeltas | FirstTotals | AllTotals)
+        use RecordKind::{AllTotals, ErrorTotals, FirstTotals, TrafficDeltas};
+        matches!(self, TrafficDeltas | FirstTotals | AllTotals | ErrorTotals)
     }
 }
 
@@ -77,28 +80,94 @@ pub(crate) fn guid_bits(guid: Guid) -> i64 {
     guid.0.cast_signed()
 }
 
-/// The state of a port and its link: up, width, speed and verdict; of a node, whether it responds.
+/// The number of a reason in the file is its place here and 1. A new one is added at the end: the order of the enum is
+/// another one, and changes.
+const REASONS: [Reason; Reason::ALL.len()] = [
+    Reason::BitErrors,
+    Reason::PreFec,
+    Reason::Flapping,
+    Reason::NodeFlapping,
+    Reason::RepeatedFlaps,
+    Reason::Recoveries,
+    Reason::Width,
+    Reason::Speed,
+    Reason::Down,
+    Reason::PlanesDown,
+    Reason::PlanesSwapped,
+    Reason::PlanesUnequal,
+    Reason::RingBroken,
+    Reason::ReceiveErrors,
+    Reason::LinkIntegrity,
+    Reason::ModuleTemperature,
+    Reason::RxPower,
+    Reason::UpstreamErrors,
+    Reason::Congested,
+    Reason::Victim,
+    Reason::BelowCapability,
+    Reason::Replaced,
+    Reason::CounterSaturated,
+    Reason::ImpossibleValue,
+    Reason::InsufficientData,
+    Reason::Unresponsive,
+    Reason::Disabled,
+    Reason::Internal,
+    Reason::NvLink,
+    Reason::Maintenance,
+];
+
+/// The number of a verdict without any reason.
+const NO_REASON: u8 = 255;
+
+/// The main reason of a verdict in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MainReason {
+    /// By an earlier build.
+    NotRecorded,
+    /// There is none: the verdict is held for some minutes, or is ok.
+    None,
+    /// This one.
+    Some(Reason),
+}
+
+/// The state of a port and its link: up, width, speed, verdict and its main reason; of a node, whether it responds,
+/// whether it is absent, and whether it is in maintenance. Files of earlier builds have neither reasons nor the
+/// latter two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State([u8; 4]);
+pub(crate) struct State([u8; 5]);
 
 impl State {
-    pub fn of_node(up: bool) -> Self {
-        State([1 + u8::from(up), 0, 0, 0])
+    pub fn of_node(up: bool, is_absent: bool, in_maintenance: bool) -> Self {
+        State([1 + u8::from(up), u8::from(is_absent), u8::from(in_maintenance), 0, 0])
     }
 
     pub fn of_port(
         up: Option<bool>,
         runs: Option<(Width, Speed)>,
-        verdict: Option<Verdict>,
+        verdict: Option<(Verdict, Option<Reason>)>,
     ) -> Self {
         let (width, speed) = runs.unzip();
+        let (verdict, reason) = verdict.unzip();
+        let number = |reason| REASONS.iter().position(|known| *known == reason);
+        let number = |reason| number(reason).and_then(|place| u8::try_from(place + 1).ok());
+        let reason = reason.map(|reason| reason.and_then(number).unwrap_or(NO_REASON));
         // Speeds are in the order of their introduction, the newest last.
         State([
             up.map_or(0, |up| 1 + u8::from(up)),
             width.map_or(0, Width::lanes),
             speed.map_or(0, |speed| 1 + speed as u8),
             verdict.map_or(0, |verdict| 1 + verdict as u8),
+            reason.unwrap_or(0),
         ])
+    }
+
+    /// Whether the node was not found by the latest discovery.
+    pub fn is_absent(self) -> bool {
+        self.0[1] == 1
+    }
+
+    /// Whether the node was in maintenance.
+    pub fn in_maintenance(self) -> bool {
+        self.0[2] == 1
     }
 
     /// Whether the link carries traffic, or the node responds.
@@ -112,7 +181,7 @@ impl State {
 
     /// The width and the speed that it runs at.
     pub fn runs(self) -> Option<(Width, Speed)> {
-        let [_, width, speed, _] = self.0;
+        let [_, width, speed, ..] = self.0;
         Some((Width::from_discriminant(width)?, Speed::from_discriminant(speed.checked_sub(1)?)?))
     }
 
@@ -123,6 +192,22 @@ impl State {
 
     pub fn verdict(self) -> Verdict {
         self.0[3].checked_sub(1).and_then(Verdict::from_discriminant).unwrap_or(Verdict::Unknown)
+    }
+
+    /// Whether the link was judged: it has a verdict, which may be unknown.
+    pub fn is_judged(self) -> bool {
+        self.0[3] != 0
+    }
+
+    /// The main reason of the verdict.
+    pub fn reason(self) -> MainReason {
+        match self.0[4] {
+            0 => MainReason::NotRecorded,
+            number => {
+                let known = REASONS.get(usize::from(number) - 1);
+                known.map_or(MainReason::None, |reason| MainReason::Some(*reason))
+            }
+        }
     }
 
     /// The fields that differ from an earlier state.
@@ -147,11 +232,24 @@ mod tests {
 
     #[test]
     fn numbers_of_states_are_fixed() {
-        let state = State::of_port(Some(true), Some((Width::X2, Speed::Ndr)), Some(Verdict::Bad));
-        assert_eq!(state.0, [2, 2, 8, 4]);
+        let bad = Some((Verdict::Bad, Some(Reason::Flapping)));
+        let state = State::of_port(Some(true), Some((Width::X2, Speed::Ndr)), bad);
+        assert_eq!(state.0, [2, 2, 8, 4, 3]);
         assert_eq!((state.up(), state.verdict()), (Some(true), Verdict::Bad));
         assert_eq!(state.rate().as_deref(), Some("2x NDR"));
-        assert_eq!(State::of_node(false).up(), Some(false));
+        assert_eq!(state.reason(), MainReason::Some(Reason::Flapping));
+        let ok = State::of_port(Some(true), None, Some((Verdict::Ok, None)));
+        assert_eq!(ok.reason(), MainReason::None);
+        assert_eq!(State::default().reason(), MainReason::NotRecorded);
+        let node = State::of_node(false, true, false);
+        assert_eq!(
+            (node.up(), node.is_absent(), node.in_maintenance()),
+            (Some(false), true, false)
+        );
+        for reason in Reason::ALL {
+            assert!(REASONS.contains(&reason), "{} has no number", reason.label());
+        }
+        assert_eq!(REASONS.map(Reason::label)[29], "maintenance", "numbers never change");
     }
 
     #[test]
@@ -159,14 +257,15 @@ mod tests {
         let blank = State::default();
         assert_eq!((blank.up(), blank.rate(), blank.verdict()), (None, None, Verdict::Unknown));
         // Numbers of a later version.
-        let later = State([3, 5, 77, 9]);
+        let later = State([3, 5, 77, 9, 99]);
         assert_eq!((later.up(), later.rate(), later.verdict()), (None, None, Verdict::Unknown));
     }
 
     #[test]
     fn applied_changes_give_the_new_state() {
-        let was = State::of_port(Some(true), Some((Width::X4, Speed::Ndr)), Some(Verdict::Ok));
-        let is = State::of_port(None, None, Some(Verdict::Ok));
+        let ok = Some((Verdict::Ok, None));
+        let was = State::of_port(Some(true), Some((Width::X4, Speed::Ndr)), ok);
+        let is = State::of_port(None, None, ok);
         let mut frame = Frame::default();
         frame.push(7, 0, is.changes_since(was));
         let mut after = was;

@@ -45,7 +45,7 @@ pub(crate) const TABLES: &str = "
         id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL,
         since INTEGER, began INTEGER NOT NULL, ended INTEGER NOT NULL);
     CREATE INDEX sweeps_by_time ON sweeps (fabric, began, since);
-    -- A sweep's records; `tier` is a RecordKind. Those of tiers 1 to 3 are in parts by the ports' numbers.
+    -- A sweep's records; `tier` is a RecordKind. Those of tiers 1 to 3 and 8 are in parts by the ports' numbers.
     CREATE TABLE frames (
         id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, tier INTEGER NOT NULL,
         part INTEGER, began INTEGER NOT NULL, ended INTEGER NOT NULL, data BLOB NOT NULL);

@@ -47,7 +47,7 @@ pub struct Timeline {
     node_states: Changes,
     port_states: Changes,
     /// Whether the states of all ports at any time can be read.
-    is_known: bool,
+    pub is_known: bool,
 }
 
 /// States by id, with the time from which on each holds.
@@ -125,6 +125,11 @@ impl Timeline {
     pub fn is_up(&self, node: u32, began: i64) -> Option<bool> {
         let is_present = self.nodes.get(node)?.is_present(began);
         is_present.then(|| state(&self.node_states, node, began).up().unwrap_or(false))
+    }
+
+    /// The state of a node in a sweep.
+    pub fn node(&self, node: u32, began: i64) -> State {
+        state(&self.node_states, node, began)
     }
 
     pub fn port(&self, port: u32, began: i64) -> State {

@@ -58,11 +58,13 @@ impl PortTotals {
 /// The latest totals of all ports, by the port's number in the file.
 pub type TotalsTable = IdMap<Box<PortTotals>>;
 
-/// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
+/// Passes on the totals of some counters of a fabric's ports, part by part: all at once are 20 MB. Some parts may be
+/// empty.
 pub fn for_each_part<E>(
     table: &TotalsTable,
     fabric: i64,
     counter_ids: &CounterIds,
+    is_wanted: &dyn Fn(Counter) -> bool,
     mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut frame, mut part) = (Frame::default(), 0);
@@ -71,7 +73,7 @@ pub fn for_each_part<E>(
             see(part, &frame)?;
             (frame, part) = (Frame::default(), part_of(port));
         }
-        let values = counter_ids.in_order();
+        let values = counter_ids.in_order().filter(|(_, counter)| is_wanted(*counter));
         let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
         frame.push(port, 0, values);
     }
@@ -80,28 +82,51 @@ pub fn for_each_part<E>(
 
 /// The latest totals, as the file has them. Ports after the last one of the catalog are ignored.
 pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> {
+    let kinds = [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas];
+    latest_of(db, counter_ids, &kinds)
+}
+
+/// The same, up to date only of what these kinds of growth have.
+fn latest_of(
+    db: &Connection,
+    counter_ids: &CounterIds,
+    growth: &[RecordKind],
+) -> Result<TotalsTable> {
     let sql = Sql(db);
     let last = sql.last_port()?;
     let mut table = TotalsTable::default();
-    sql.frames_of_totals(&mut |fabric, is_absolute, data| {
+    sql.frames_of_totals(growth, &mut |fabric, is_absolute, data| {
         let frame = match Frame::unpack(data) {
             Ok(frame) => frame,
             // What it had is missing in the sums of the file alone: ports still show what they counted.
             Err(error) => return tracing::warn!(%error, "history sweep unreadable: skipped"),
         };
-        for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
-            let totals = table.get_or_insert_with(entry.port, || PortTotals::blank(fabric));
-            for (number, value) in frame.values(entry) {
-                let Some(counter) = counter_ids.counter(number) else { continue };
-                if is_absolute {
-                    totals.set(counter, value);
-                } else if let Some(total) = totals.get(counter) {
-                    totals.set(counter, total.saturating_add(value));
-                }
+        read_totals(&frame, counter_ids, last, |port, counter, value| {
+            let totals = table.get_or_insert_with(port, || PortTotals::blank(fabric));
+            if is_absolute {
+                totals.set(counter, value);
+            } else if let Some(total) = totals.get(counter) {
+                totals.set(counter, total.saturating_add(value));
             }
-        }
+        });
     })?;
     Ok(table)
+}
+
+/// Passes on what a frame has of ports up to the `last` one of the catalog.
+fn read_totals(
+    frame: &Frame,
+    counter_ids: &CounterIds,
+    last: u32,
+    mut see: impl FnMut(u32, Counter, u64),
+) {
+    for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
+        for (number, value) in frame.values(entry) {
+            if let Some(counter) = counter_ids.counter(number) {
+                see(entry.port, counter, value);
+            }
+        }
+    }
 }
 
 /// The sweeps that a query for a window covers, by when the first and the last began: from the one that was the
@@ -191,6 +216,7 @@ impl<'a> SegmentRange<'a> {
             RecordKind::TrafficDeltas => &*self.summed,
             RecordKind::FirstTotals
             | RecordKind::AllTotals
+            | RecordKind::ErrorTotals
             | RecordKind::PortChanges
             | RecordKind::PortStates
             | RecordKind::NodeChanges
@@ -209,28 +235,102 @@ pub(crate) fn totals_at(
     fabric: i64,
     at: i64,
 ) -> Result<TotalsTable> {
-    let mut table = latest(sql.0, counter_ids)?;
-    let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
-    let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
-        range.visit(kind, None, &mut |_, frame, entry| {
-            let Some(totals) = table.get_mut(entry.port) else { return };
-            for (number, by) in frame.values(entry) {
-                if let Some(counter) = counter_ids.counter(number) {
-                    change(totals, counter, by);
-                }
-            }
-        })
-    };
-    change(RecordKind::ErrorDeltas, PortTotals::undo)?;
-    change(RecordKind::TrafficDeltas, PortTotals::undo)?;
-    change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
+    let (mut table, range) = without_later(sql, counter_ids, fabric, at, true)?;
     if !range.is_traffic_known_at(at) {
-        let is_busy = |counter: &Counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas;
-        for (_, totals) in table.iter_mut() {
-            Counter::all().filter(is_busy).for_each(|counter| totals.forget(counter));
-        }
+        forget_traffic(&mut table);
     }
     Ok(table)
+}
+
+/// The totals of errors after a sweep: those of traffic change in each sweep, and take as long to undo as all others
+/// together. From the next ones that were written after it: to undo the errors of two weeks takes a second.
+pub(crate) fn errors_at(
+    sql: Sql<'_>,
+    counter_ids: &CounterIds,
+    fabric: i64,
+    at: i64,
+) -> Result<TotalsTable> {
+    if let Some(written) = sql.next_frame(RecordKind::ErrorTotals, fabric, at)?
+        && !sql.has_clock_set_back(fabric)?
+        && let Some(mut table) = written_errors(sql, counter_ids, fabric, written)?
+    {
+        let range = SegmentRange::read(sql, fabric, at, written, true)?;
+        undo(&range, counter_ids, RecordKind::ErrorDeltas, &mut table)?;
+        undo(&range, counter_ids, RecordKind::FirstTotals, &mut table)?;
+        return Ok(table);
+    }
+    let (mut table, _) = without_later(sql, counter_ids, fabric, at, false)?;
+    forget_traffic(&mut table);
+    Ok(table)
+}
+
+/// The totals of errors that a sweep has in the file; `None` if they are damaged.
+fn written_errors(
+    sql: Sql<'_>,
+    counter_ids: &CounterIds,
+    fabric: i64,
+    began: i64,
+) -> Result<Option<TotalsTable>> {
+    let (mut table, last, mut is_damaged) = (TotalsTable::default(), sql.last_port()?, false);
+    sql.frames(RecordKind::ErrorTotals, Some(fabric), None, began..=began, &mut |row| {
+        let Ok(frame) = Frame::unpack(row.data) else {
+            is_damaged = true;
+            return Ok(());
+        };
+        read_totals(&frame, counter_ids, last, |port, counter, value| {
+            table.get_or_insert_with(port, || PortTotals::blank(fabric)).set(counter, value);
+        });
+        Ok(())
+    })?;
+    Ok((!is_damaged).then_some(table))
+}
+
+fn forget_traffic(table: &mut TotalsTable) {
+    let is_busy = |counter: &Counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas;
+    for (_, totals) in table.iter_mut() {
+        Counter::all().filter(is_busy).for_each(|counter| totals.forget(counter));
+    }
+}
+
+/// The latest totals without what was counted after a sweep; that of traffic only if it is asked for.
+fn without_later<'a>(
+    sql: Sql<'a>,
+    counter_ids: &CounterIds,
+    fabric: i64,
+    at: i64,
+    has_traffic: bool,
+) -> Result<(TotalsTable, SegmentRange<'a>)> {
+    let mut growth = vec![RecordKind::ErrorDeltas];
+    growth.extend(has_traffic.then_some(RecordKind::TrafficDeltas));
+    let mut table = latest_of(sql.0, counter_ids, &growth)?;
+    let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
+    undo(&range, counter_ids, RecordKind::ErrorDeltas, &mut table)?;
+    if has_traffic {
+        undo(&range, counter_ids, RecordKind::TrafficDeltas, &mut table)?;
+    }
+    undo(&range, counter_ids, RecordKind::FirstTotals, &mut table)?;
+    Ok((table, range))
+}
+
+/// Undoes what a range has of one kind. Before its first total, a counter has none.
+fn undo(
+    range: &SegmentRange<'_>,
+    counter_ids: &CounterIds,
+    kind: RecordKind,
+    table: &mut TotalsTable,
+) -> Result<()> {
+    range.visit(kind, None, &mut |span, frame, entry| {
+        // The hours at both ends of the range are visited as a whole.
+        let is_within = range.after < span.began && span.began <= range.to;
+        let Some(totals) = table.get_mut(entry.port).filter(|_| is_within) else { return };
+        for (number, by) in frame.values(entry) {
+            match counter_ids.counter(number) {
+                Some(counter) if kind == RecordKind::FirstTotals => totals.forget(counter),
+                Some(counter) => totals.undo(counter, by),
+                None => {}
+            }
+        }
+    })
 }
 
 /// When a sweep began, and ended.

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use crate::EventKind;
 use crate::incidents::cage::Cage;
 use crate::incidents::congestion::Root;
-use crate::incidents::group::{Group, GroupKind, LinkFacts};
+use crate::incidents::group::{Group, GroupKind, LinkFacts, NodeOutage};
+use crate::incidents::grouper::NEAR;
 use crate::incidents::incident::{Harm, HarmClass, Incident, IncidentKind, Severity};
 use crate::incidents::places::Places;
 use crate::model::Window;
@@ -131,8 +132,17 @@ impl View<'_> {
 
     /// An outage of one HCA whose link was lost is a flap: the link took the HCA away, not the HCA the link.
     fn is_flap(&self) -> bool {
+        let has_switch = self.switches().next().is_some();
         self.group.kind == GroupKind::Link
-            || self.switches().next().is_none() && self.group.count(EventKind::Flap) > 0
+            || self.group.is_flapping() && !has_switch && !self.is_gone()
+    }
+
+    /// Whether a node has stayed away, so that it is no matter of flaps any more.
+    fn is_gone(&self) -> bool {
+        let is_gone = |node: &NodeOutage| {
+            node.up.is_none() && node.down.is_some_and(|down| down + NEAR < self.now)
+        };
+        self.group.nodes.values().any(is_gone)
     }
 
     fn kind(&self) -> IncidentKind {

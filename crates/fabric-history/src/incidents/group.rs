@@ -44,7 +44,7 @@ pub enum GroupKind {
 /// When a node of an outage went down, and came up again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeOutage {
-    /// Nothing if it was down before the first event.
+    /// The last time; nothing if it was down before the first event.
     pub down: Option<SystemTime>,
     pub up: Option<SystemTime>,
 }
@@ -81,6 +81,8 @@ pub struct Group {
     pub last: SystemTime,
     /// Its latest event that is not about a verdict.
     settled: SystemTime,
+    /// The latest flap of a link.
+    flapped: Option<SystemTime>,
     /// When a start of the exporter interrupted it: what happened meanwhile is not known.
     pub interrupted: Option<SystemTime>,
     /// When it was found to be over without an event.
@@ -115,6 +117,7 @@ impl Group {
             began_earlier: false,
             last: began,
             settled: began,
+            flapped: None,
             interrupted: None,
             found_over: None,
             nodes: BTreeMap::new(),
@@ -160,6 +163,7 @@ impl Group {
         }
         (self.began, self.last) = (self.began.min(other.began), self.last.max(other.last));
         self.settled = self.settled.max(other.settled);
+        self.flapped = self.flapped.max(other.flapped);
         self.began_earlier |= other.began_earlier;
         self.nodes.extend(other.nodes);
         self.has_switch |= other.has_switch;
@@ -197,13 +201,16 @@ impl Group {
         match (kind, event.node) {
             (EventKind::NodeDown | EventKind::DeviceFatal, Some(node)) => {
                 let outage = self.nodes.entry(node).or_default();
+                if outage.up.take().is_some() {
+                    outage.down = None;
+                }
                 outage.down.get_or_insert(event.at);
-                outage.up = None;
             }
             (EventKind::NodeUp, Some(node)) => {
                 self.nodes.entry(node).or_default().up = Some(event.at);
             }
             (EventKind::CounterReset, Some(node)) => drop(self.cleared.insert(node)),
+            (EventKind::Flap, _) => self.flapped = self.flapped.max(Some(event.at)),
             (EventKind::CableChanged, _) => {
                 self.replaced = Some((event.place.clone(), event.text.clone()));
             }
@@ -252,7 +259,9 @@ impl Group {
         match self.kind {
             GroupKind::Outage => {
                 let mut ends = self.nodes.values().map(|node| node.up);
-                ends.try_fold(self.began, |end, up| Some(end.max(up?)))
+                // A link flaps on also while no sweep finds it down.
+                let latest = self.flapped.unwrap_or(self.began);
+                ends.try_fold(latest, |end, up| Some(end.max(up?)))
             }
             GroupKind::Link => {
                 let is_bad =
@@ -279,6 +288,11 @@ impl Group {
     /// Whether it lasts, or ended not longer than some time before a moment.
     pub fn is_recent(&self, at: SystemTime, within: Duration) -> bool {
         self.ended().is_none_or(|end| end.max(self.last) + within >= at)
+    }
+
+    /// Whether a link of it was lost unexpectedly.
+    pub fn is_flapping(&self) -> bool {
+        self.flapped.is_some()
     }
 
     /// Whether a verdict on one of its links was degraded or bad.

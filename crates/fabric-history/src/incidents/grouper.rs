@@ -131,6 +131,10 @@ impl Grouper {
         if let Some(index) = self.known(self.of_node.get(&guid), event.at, Duration::ZERO) {
             return index;
         }
+        // A link that flaps takes its HCA along whenever a sweep finds it down.
+        if let Some(index) = self.flaps_of(guid, event.at) {
+            return index;
+        }
         // A bad cable cut the node off.
         if let Some(index) = self.judged_link_of(guid, event.at) {
             return index;
@@ -290,6 +294,14 @@ impl Grouper {
             .filter_map(|guid| self.known(self.of_node.get(guid), at, AFTERMATH))
             .filter(|index| self.kind_of(*index) == Some(GroupKind::Outage));
         outages.next()
+    }
+
+    /// The recent outage of an HCA because its link flapped.
+    fn flaps_of(&self, guid: Guid, at: SystemTime) -> Option<Index> {
+        let index = self.known(self.of_node.get(&guid), at, AFTERMATH)?;
+        let group = self.group(index)?;
+        let is_it = group.kind == GroupKind::Outage && group.nodes.len() == 1;
+        (is_it && !group.has_switch && group.is_flapping()).then_some(index)
     }
 
     /// The incident of a bad cable that leads to a node.

@@ -70,8 +70,17 @@ pub const LASTING: [EventKind; 15] = [
 impl Incidents {
     /// The incidents that lasted in a period, or began in it; at most `limit`.
     pub fn find(source: &dyn Source, window: Window, limit: usize) -> Answer<Self> {
-        let states = [at_beginning(source, window)?, source.fabrics(window.to)?];
-        Self::among(source, window, [&states[0], &states[1]], limit)
+        Self::find_until(source, window, &source.fabrics(window.to)?, limit)
+    }
+
+    /// The same, given the states of the fabrics at the end of the period.
+    pub fn find_until(
+        source: &dyn Source,
+        window: Window,
+        after: &[FabricState],
+        limit: usize,
+    ) -> Answer<Self> {
+        Self::among(source, window, [&at_beginning(source, window)?, after], limit)
     }
 
     /// The latest incidents of a period, the latest first, given the states of the fabrics at its end. Those of which

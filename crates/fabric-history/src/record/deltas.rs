@@ -15,7 +15,7 @@ use crate::file::totals::{PortTotals, TotalsTable};
 use crate::record::catalog::FabricIds;
 use crate::record::events::active_rate;
 use ib_fabric::{PortMap, Snapshot};
-use ib_health::Assessment;
+use ib_health::{Assessment, LinkAssessment, Reason, Verdict};
 use ib_mad::Counter;
 
 /// The increases of a sweep's counters; traffic and first values by part of the ports ([`part_of`]).
@@ -134,6 +134,17 @@ pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
+/// The reason that says most about a verdict. That a link is not judged on purpose says more than that little is known
+/// of it.
+fn main_reason(link: &LinkAssessment) -> Option<Reason> {
+    use Reason::{Disabled, Internal, Maintenance, NvLink};
+    let purposes = [Maintenance, Disabled, Internal, NvLink].into_iter();
+    let mut purposes = purposes.filter(|it| link.reasons.weight(*it).is_some());
+    let worst = || link.reasons.worst().map(|(reason, _)| reason);
+    let on_purpose = purposes.next().filter(|_| link.verdict == Verdict::Unknown);
+    on_purpose.or_else(worst)
+}
+
 /// Time between two sweeps of which all states are written: reconstructing a fabric reads one of them and
 /// the changes after it. That of 60,000 ports takes 1 kB while they are alike.
 const ALL_INTERVAL: Duration = Duration::from_secs(3600);
@@ -170,7 +181,7 @@ impl StateDeltas {
                 let up = if plane.link == link.link { link.up } else { plane.up };
                 for end in plane.link.ports() {
                     if let Some(found) = links.get_mut(end) {
-                        *found = (up, Some(link.verdict));
+                        *found = (up, Some((link.verdict, main_reason(link))));
                     }
                 }
             }
@@ -185,7 +196,9 @@ impl StateDeltas {
         }
         let mut nodes = Frame::default();
         for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
-            let now = State::of_node(snapshot.is_up(index));
+            let is_absent = !snapshot.fabric.node(index).present();
+            let in_maintenance = assessment.in_maintenance.contains(&index);
+            let now = State::of_node(snapshot.is_up(index), is_absent, in_maintenance);
             let was = self.nodes.insert(node, now).unwrap_or_default();
             nodes.push(node, 0, now.changes_since(was));
         }

@@ -1,16 +1,11 @@
-//! The recorder thread: takes the observation that each monitor published last. No monitor waits for it.
-//!
-//! The queue between monitors and recorder is the published state, in which a fabric's latest observation
-//! replaces the one before: a queue of length one. A recorder that falls behind therefore costs no memory
-//! (an observation of 60,000 ports is 20 MB) and delays nothing. The monitor's count of sweeps shows how
-//! many the recorder missed; what they counted is contained in the next sweep's totals.
+//! The recorder thread: takes the observation that each monitor published last. No monitor waits for it. What missed
+//! sweeps counted is contained in the next sweep's totals.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -20,10 +15,12 @@ use crate::event::{EventKind, NewEvent};
 use crate::file::damaged::{count_aside, length};
 use crate::file::header::Header;
 use crate::model::Window;
-use crate::record::clock::ClockMonitor;
+use crate::record::detected::{DetectedFabric, Update};
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
+use crate::record::listener::EventListener;
 use crate::record::module_places::PlaceChange;
+use crate::record::published::{Observer, observe_each};
 use crate::record::store::Store;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
@@ -51,24 +48,35 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// A fabric that is recorded.
 #[derive(Debug, Default)]
 struct RecordedFabric {
-    detector: EventDetector,
-    clock: ClockMonitor,
-    /// The monitor's count of sweeps at the last one that was recorded.
-    sweeps: u64,
-    /// When the last recorded sweep ended.
-    last_ended: Option<SystemTime>,
+    detected: DetectedFabric,
     /// Events that are not written yet.
     events: Vec<NewEvent>,
 }
 
 impl RecordedFabric {
-    /// Begins with an event that says that nothing is known of the time before.
-    fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
-        let version = env!("CARGO_PKG_VERSION");
-        let text = format!("fabric-exporter {version} started");
-        let start = NewEvent::of_fabric(EventKind::ExporterStart, fabric, text, now);
-        let events = vec![NewEvent { detail: json!({"version": version}), ..start }];
-        RecordedFabric { detector, events, ..RecordedFabric::default() }
+    /// One that begins now.
+    fn begin(
+        name: &str,
+        detector: EventDetector,
+        now: SystemTime,
+        listener: &mut EventListener,
+    ) -> Self {
+        let (detected, start) = DetectedFabric::begin(name, detector, now);
+        let mut fabric = RecordedFabric { detected, events: Vec::new() };
+        fabric.add(name, [start], listener);
+        fabric
+    }
+
+    /// Adds events, of which the listener hears at once: it does not depend on the file.
+    fn add(
+        &mut self,
+        name: &str,
+        events: impl IntoIterator<Item = NewEvent>,
+        listener: &mut EventListener,
+    ) {
+        let told = self.events.len();
+        self.events.extend(events);
+        self.events[told..].iter().for_each(|event| listener.tell(name, event));
     }
 }
 
@@ -92,6 +100,7 @@ pub struct Recorder {
     counted: Option<Instant>,
     /// Its sender is dropped when recording is to end.
     states: Option<watch::Receiver<SharedState>>,
+    listener: EventListener,
 }
 
 impl Recorder {
@@ -110,6 +119,7 @@ impl Recorder {
             checked: None,
             counted: None,
             states: None,
+            listener: EventListener::default(),
         };
         let store = open_store(&mut recorder.store, &mut recorder.header, &recorder.settings.file);
         match store.map(|store| store.bytes()) {
@@ -118,6 +128,11 @@ impl Recorder {
         }
         recorder.count_set_aside();
         recorder
+    }
+
+    /// Who hears of events from now on when they are detected, also while they cannot be written.
+    pub fn set_listener(&mut self, listener: EventListener) {
+        self.listener = listener;
     }
 
     /// Whether the file is open.
@@ -158,29 +173,9 @@ impl Recorder {
     }
 
     /// Records what is published until the sender of the published state is dropped.
-    pub fn run(mut self, mut receiver: watch::Receiver<SharedState>, runtime: &Runtime) {
+    pub fn run(mut self, receiver: watch::Receiver<SharedState>, runtime: &Runtime) {
         self.states = Some(receiver.clone());
-        let mut last: Vec<Arc<Observation>> = Vec::new();
-        let mut last_look = 0;
-        loop {
-            let (fabrics, host) = {
-                let state = receiver.borrow_and_update();
-                (state.fabrics.clone(), state.host.clone())
-            };
-            for (index, observation) in fabrics.iter().enumerate() {
-                if last.get(index).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
-                    self.record(observation, SystemTime::now());
-                }
-            }
-            if let Some(host) = host.filter(|host| host.reads != last_look) {
-                last_look = host.reads;
-                self.record_host(&host, &fabrics, SystemTime::now());
-            }
-            last = fabrics;
-            if runtime.block_on(receiver.changed()).is_err() {
-                break;
-            }
-        }
+        observe_each(&mut self, receiver, runtime);
         self.finish(SystemTime::now());
     }
 
@@ -192,11 +187,13 @@ impl Recorder {
         now: SystemTime,
     ) {
         let Some((observation, events)) = self.host.update(host, fabrics) else { return };
-        self.fabrics
-            .entry(HOST_FABRIC.to_owned())
-            .or_insert_with(|| RecordedFabric::new(HOST_FABRIC, EventDetector::of_host(), now))
-            .events
-            .extend(events);
+        let listener = &mut self.listener;
+        let known = self.fabrics.remove(HOST_FABRIC);
+        let mut fabric = known.unwrap_or_else(|| {
+            RecordedFabric::begin(HOST_FABRIC, EventDetector::of_host(), now, listener)
+        });
+        fabric.add(HOST_FABRIC, events, listener);
+        self.fabrics.insert(HOST_FABRIC.to_owned(), fabric);
         self.record(&observation, now);
     }
 
@@ -228,7 +225,8 @@ impl Recorder {
         let text = format!("the history file {file} {displaced} by another program");
         for (name, fabric) in &mut self.fabrics {
             let kind = EventKind::HistoryDisplaced;
-            fabric.events.push(NewEvent::of_fabric(kind, name, &*text, now));
+            let event = NewEvent::of_fabric(kind, name, &*text, now);
+            fabric.add(name, [event], &mut self.listener);
         }
     }
 
@@ -257,28 +255,20 @@ impl Recorder {
             let mut detector = EventDetector::default();
             // Where cables were seen in earlier runs.
             detector.reports.places.restore(self.read(|store| store.module_places(name)));
-            RecordedFabric::new(name, detector, now)
+            RecordedFabric::begin(name, detector, now, &mut self.listener)
         });
-        fabric.events.extend(fabric.detector.update(observation, now));
-        // When a device is removed, the state is published without a new sweep.
-        let sweeps = observation.stats.sweeps;
-        let sweep = observation.snapshot.as_ref().filter(|_| sweeps > fabric.sweeps);
-        if let Some(sweep) = sweep {
-            let missed = sweeps - fabric.sweeps - 1;
-            if missed > 0 && fabric.sweeps > 0 {
-                self.metrics.update(|it| it.missed += missed);
-                let fabric = name;
-                tracing::warn!(fabric, missed, "history recorder missed sweeps: it fell behind");
-            }
-            fabric.sweeps = sweeps;
-            fabric.events.extend(fabric.clock.update(name, sweep));
-            fabric.last_ended = Some(sweep.anchor.wall_of(sweep.ended));
+        let Update { events, sweep, missed } = fabric.detected.update(observation, now);
+        fabric.add(name, events, &mut self.listener);
+        if missed > 0 {
+            self.metrics.update(|it| it.missed += missed);
+            let fabric = name;
+            tracing::warn!(fabric, missed, "history recorder missed sweeps: it fell behind");
         }
         if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
-            let sweep = sweep.map(|sweep| (&**sweep, &observation.assessment));
-            let modules = &mut fabric.detector.reports.places.changes;
-            let trusted_time = fabric.clock.trusted_time();
+            let sweep = sweep.map(|sweep| (sweep, &observation.assessment));
+            let trusted_time = fabric.detected.trusted_time();
+            let modules = &mut fabric.detected.detector.reports.places.changes;
             let written = self.write(name, &fabric.events, modules, sweep, trusted_time);
             match written {
                 Ok(()) => {
@@ -341,9 +331,8 @@ impl Recorder {
     pub fn finish(&mut self, now: SystemTime) {
         self.ensure_in_place(now);
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
-            let at = fabric.last_ended.map_or(now, |last| last.max(now));
-            let (kind, text) = (EventKind::ExporterStop, "fabric-exporter stopped");
-            fabric.events.push(NewEvent::of_fabric(kind, &name, text, at));
+            let stop = fabric.detected.end(&name, now);
+            fabric.add(&name, [stop], &mut self.listener);
             // After an error the file is reopened for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, &[], None));
@@ -426,6 +415,21 @@ impl Recorder {
         if let Ok(count) = count_aside(&self.settings.file) {
             self.metrics.update(|it| it.set_aside = Some(count as u64));
         }
+    }
+}
+
+impl Observer for Recorder {
+    fn observe(&mut self, observation: &Observation, now: SystemTime) {
+        self.record(observation, now);
+    }
+
+    fn observe_host(
+        &mut self,
+        host: &HostObservation,
+        fabrics: &[Arc<Observation>],
+        now: SystemTime,
+    ) {
+        self.record_host(host, fabrics, now);
     }
 }
 

@@ -25,8 +25,8 @@ use rusqlite::{Result, Transaction, TransactionBehavior, params};
 use crate::file::connection::BUSY;
 use crate::file::paths::{ensure_free, free, with_suffix};
 use crate::file::record_kind::RecordKind::{
-    AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
-    TrafficDeltas,
+    AllTotals, ErrorDeltas, ErrorTotals, FirstTotals, NodeChanges, NodeStates, PortChanges,
+    PortStates, TrafficDeltas,
 };
 use crate::file::sql::FABRIC_OF_LINK;
 use crate::record::store::Store;
@@ -194,7 +194,7 @@ impl Store {
     fn drop_sweep(&self, fabric: i64, sweep: i64, began: i64) -> Result<bool> {
         let frames = format!(
             "DELETE FROM frames WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals},
-                 {PortChanges}, {PortStates}, {NodeChanges}, {NodeStates})
+                 {PortChanges}, {PortStates}, {NodeChanges}, {NodeStates}, {ErrorTotals})
              AND fabric = ?1 AND began = ?2 AND {}",
             not_needed()
         );

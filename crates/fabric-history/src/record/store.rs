@@ -40,6 +40,10 @@ use ib_mad::{Counter, Guid, PortKey, PortNumber};
 /// unpacking this many frames.
 const SWEEPS_PER_TOTALS: u32 = 20;
 
+/// Totals of errors are written this often, in microseconds: a page of a past moment undoes the growth of half a day at
+/// most.
+const ERROR_TOTALS_INTERVAL: i64 = 12 * 3_600_000_000;
+
 /// Time between two searches for unreferenced rows, in microseconds: a search may go through all events, at
 /// a second per million.
 const PRUNE_UNUSED_INTERVAL: i64 = 3_600_000_000;
@@ -335,15 +339,31 @@ fn write_totals(sweep: SweepWriter<'_>, totals: &TotalsTable, is_stale: bool) ->
     let last = "SELECT max(id) FROM frames WHERE tier = ?1 AND fabric = ?2";
     let last: Option<i64> = Sql(sweep.db).value(last, params![kind, fabric])?;
     let mut any = false;
-    totals::for_each_part(totals, fabric, sweep.counters, |part, frame| {
+    totals::for_each_part(totals, fabric, sweep.counters, &|_| true, |part, frame| {
         any |= sweep.frame(kind, Some(part), frame)?;
         Ok::<_, rusqlite::Error>(())
     })?;
+    if any {
+        write_error_totals(sweep, totals)?;
+    }
     if any || is_stale {
         let delete = "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3";
         Sql(sweep.db).execute(delete, params![kind, fabric, last])?;
     }
     Ok(any)
+}
+
+/// Writes the totals of error counters, unless they were written less than [`ERROR_TOTALS_INTERVAL`] ago.
+fn write_error_totals(sweep: SweepWriter<'_>, totals: &TotalsTable) -> Result<()> {
+    let (kind, fabric) = (RecordKind::ErrorTotals, sweep.fabric);
+    let last = Sql(sweep.db).latest_frame(kind, fabric, sweep.began)?;
+    if last.is_some_and(|last| sweep.began.saturating_sub(last) < ERROR_TOTALS_INTERVAL) {
+        return Ok(());
+    }
+    let is_error = |counter| RecordKind::of(counter) == RecordKind::ErrorDeltas;
+    totals::for_each_part(totals, fabric, sweep.counters, &is_error, |part, frame| {
+        sweep.frame(kind, Some(part), frame).map(drop)
+    })
 }
 
 fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> Result<()> {

@@ -26,13 +26,10 @@ use crate::file::sql::{FABRIC_OF_LINK, Sql};
 pub(super) fn oldest(db: &Connection, fabric: i64) -> Result<Option<i64>> {
     // Each of these reads no more than the fabric's part of one index.
     let query = |sql: &str| Sql(db).value::<i64>(sql, [fabric]);
-    let first = query("SELECT min(id) FROM sweeps WHERE fabric = ?1")?;
-    // A sweep that follows one that began later has no `since`; nor has the very first one.
-    let back = query("SELECT max(id) FROM sweeps WHERE fabric = ?1 AND since IS NULL")?;
     let Some(oldest) = query("SELECT min(began) FROM sweeps WHERE fabric = ?1")? else {
         return Ok(None);
     };
-    if back.is_some() && back > first {
+    if Sql(db).has_clock_set_back(fabric)? {
         return Ok(None);
     }
     // A digest is kept as long as its last sweep.

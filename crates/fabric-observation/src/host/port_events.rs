@@ -23,6 +23,10 @@ const MAX_PORTS: usize = 1024;
 /// than a reload of the driver takes.
 const VIRTUAL_KEPT: Duration = Duration::from_secs(600);
 
+/// How long a loss waits for a reading that tells whether an administrator set the interface down. An event starts one
+/// at once; only a device that hangs needs longer.
+const CLASSIFIED_WITHIN: Duration = Duration::from_secs(10);
+
 /// A port of this host, or a whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventKey {
@@ -54,6 +58,8 @@ pub struct PortEventCounts {
     /// How often it stopped being Active because an administrator set its interface down (`ip link set down`); `None`
     /// for a port without an Ethernet interface.
     pub administrative_downs: Option<u64>,
+    /// How often it stopped being Active without a reading since then: each will be one of the two above.
+    unclassified: u64,
     /// When it last stopped being Active, by its event or a reading; the start of the clock if it never did.
     pub lost: Moment,
     /// Whether it was Active when its state was last known.
@@ -73,7 +79,6 @@ pub struct PortEventCounts {
 struct LastReading {
     is_active: bool,
     link_downed: Option<u64>,
-    losses: u64,
     /// Losses that LinkDowned alone had counted. The link may have been lost after its state was read and before its
     /// counters were: then its event, or the next reading of its state, shows the same loss again.
     by_counter: u64,
@@ -97,7 +102,7 @@ impl PortEventCounts {
     }
 
     fn add_loss(&mut self, at: Moment) {
-        self.losses += 1;
+        self.unclassified += 1;
         self.lost = at;
     }
 
@@ -123,34 +128,44 @@ impl PortEventCounts {
             self.set_active(state.is_active(), port.at);
         }
         let now_active = port.state.is_some_and(PortState::is_active);
+        // A reading may begin before the link is lost and end after its event: the kernel waits for the lock that `ip
+        // link set down` holds, with the state from before. Such a reading says nothing of this loss.
+        let is_older_than_loss = self.lost > port.at;
         self.compare_with_counter(port, now_active);
-        if let Some(is_admin_down) = port.is_admin_down() {
-            let downs = self.administrative_downs.get_or_insert(0);
-            // Losses since the reading before have not been published yet.
-            if is_admin_down && !now_active && self.losses > self.last_reading.losses {
-                self.losses -= 1;
-                *downs += 1;
-            }
+        self.last_reading.is_active = now_active;
+        let Some(is_admin_down) = port.is_admin_down() else { return self.count_unclassified() };
+        let downs = self.administrative_downs.get_or_insert(0);
+        if is_older_than_loss {
+            return;
         }
-        (self.last_reading.is_active, self.last_reading.losses) = (now_active, self.losses);
+        if is_admin_down && !now_active && self.unclassified > 0 {
+            self.unclassified -= 1;
+            *downs += 1;
+        }
+        self.count_unclassified();
+    }
+
+    /// Counts what no reading has shown to be an administrator's as losses.
+    fn count_unclassified(&mut self) {
+        self.losses += std::mem::take(&mut self.unclassified);
     }
 
     /// Adds the losses that only LinkDowned has counted, of a link that was Active at two readings. While a link is
     /// down its failed trainings may count, too. A value that decreased was cleared.
     fn compare_with_counter(&mut self, port: &Port, is_active: bool) {
-        let LastReading { is_active: was_active, link_downed: before, losses, by_counter } =
+        let LastReading { is_active: was_active, link_downed: before, by_counter } =
             self.last_reading;
         let now = port.reading.get(Counter::LinkDowned);
-        let fresh = self.losses - losses;
+        let fresh = self.unclassified;
         let growth = before.zip(now).map(|(before, now)| now.saturating_sub(before));
         self.last_reading.by_counter = 0;
         if let Some(growth) = growth {
             if growth > fresh && was_active && is_active {
                 self.last_reading.by_counter = growth - fresh;
-                self.losses += growth - fresh;
+                self.unclassified = growth;
                 self.lost = port.reading.at;
             } else if fresh > growth {
-                self.losses -= by_counter.min(fresh - growth);
+                self.unclassified -= by_counter.min(fresh - growth);
             }
         }
         self.last_reading.link_downed = now.or(before);
@@ -208,6 +223,12 @@ impl HostPortEvents {
                 self.counts_of(key, device).add_port(device, port);
             }
         }
+        for counts in self.ports.values_mut().filter(|counts| counts.unclassified > 0) {
+            let is_ethernet = counts.administrative_downs.is_some();
+            if !is_ethernet || snapshot.ended.since(counts.lost) > CLASSIFIED_WITHIN {
+                counts.count_unclassified();
+            }
+        }
     }
 
     /// Sets the ids of the devices, and removes ports that are gone for good.
@@ -247,6 +268,7 @@ impl HostPortEvents {
             };
             if is_gone {
                 counts.set_active(false, snapshot.ended);
+                counts.count_unclassified();
             }
         }
     }
@@ -318,7 +340,7 @@ mod tests {
     }
 
     fn losses(host: &Host) -> u64 {
-        host.counts.ports.values().map(|port| port.losses).sum()
+        host.counts.ports.values().map(|port| port.losses + port.unclassified).sum()
     }
 
     #[test]
@@ -591,6 +613,21 @@ mod tests {
             (2, 1),
             "set down afterwards"
         );
+        read(&mut host, 80, PortState::Active, [true, true]);
+        event(&mut host, 95, PortEventKind::PortError);
+        let older = read(&mut host, 90, PortState::Active, [false, true]);
+        assert_eq!(older, (2, 1), "begun before, and ended after the interface was set down");
+        assert_eq!(read(&mut host, 100, PortState::Down, [false, true]), (2, 2));
+        read(&mut host, 110, PortState::Active, [true, true]);
+        event(&mut host, 125, PortEventKind::PortError);
+        let mut hanging = snapshot("rxe0", Vec::new());
+        hanging.devices[0].instance = Some(1);
+        hanging.devices[0].is_readable = false;
+        for (millis, losses) in [(130, 2), (20_000, 3)] {
+            hanging.ended = at(millis).moment;
+            host.add_snapshot(&hanging);
+            assert_eq!(host.port().losses, losses, "no reading for {millis} ms");
+        }
     }
 
     /// The card is swapped; a virtual function gets a GUID for each pod.

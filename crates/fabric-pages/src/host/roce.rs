@@ -53,6 +53,15 @@ impl RocePort {
         });
         (!pauses.is_empty()).then_some(RocePort { pauses, notifications })
     }
+
+    /// The priorities on which it pauses its switch for most of the time.
+    pub fn storms(&self) -> impl Iterator<Item = &Pauses> {
+        self.pauses.iter().filter(|it| is_storm(it.time[0]))
+    }
+}
+
+fn is_storm(share: Option<f64>) -> bool {
+    share.is_some_and(|it| it > STORM)
 }
 
 /// A counter in `hw_counters`, by its metric.
@@ -98,10 +107,8 @@ fn per_second(rate: f64) -> String {
 pub(super) fn section(roce: &RocePort) -> Markup {
     let frames = |rate: Option<f64>| rate.map(per_second);
     let share = |share: Option<f64>| share.map(|it| percent(it as f32));
-    let is_storm = |share: Option<f64>| share.is_some_and(|it| it > STORM);
-    let storms = roce.pauses.iter().filter(|it| is_storm(it.time[0]));
     html! {
-        @for storm in storms { p {
+        @for storm in roce.storms() { p {
             strong { "PFC storm: " } "this port pauses its switch on priority " (storm.priority) " for "
             (percent(storm.time[0].unwrap_or_default() as f32)) " of the time ("
             a href=(address::runbook("RocePfcStorm")) { "runbook" } ")."

@@ -3,8 +3,9 @@
 mod ports;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use exporter_web::blocking;
 use maud::{Markup, html};
@@ -32,11 +33,7 @@ use crate::query_params::QueryParams;
 use crate::window_choice::WindowChoice;
 use fabric_api::address;
 
-pub async fn get(
-    State(app): State<PageState>,
-    Path(id): Path<String>,
-    query: QueryResult,
-) -> Answer {
+pub async fn get(app: PageState, Path(id): Path<String>, query: QueryResult) -> Answer {
     let id = id.parse::<LinkId>().map_err(|_| {
         let text = format!(
             "{id:?} is not a link ID. A link ID has the GUID and port of both ends, such as \
@@ -55,8 +52,9 @@ pub async fn get(
     let wanted_fabric = fabric.map(str::to_owned);
     let wanted = PastPorts::of(id, link.as_ref());
     let id = wanted.link;
+    let end = app.end();
     let past = history_queries::run(&app.history, move |reader| {
-        LinkPast::read(reader, &wanted, wanted_fabric.as_deref(), window)
+        LinkPast::read(reader, &wanted, wanted_fabric.as_deref(), window, end)
     })
     .await;
     let clock = LocalClock::now();
@@ -71,7 +69,7 @@ pub async fn get(
     let main = html! {
         (gist(&link, &clock, app.grafana.as_deref()))
         (reasons(&link))
-        (crossing(fabrics, &link, &clock))
+        (crossing(fabrics, &link, &clock, live.state.as_of.is_some()))
         (jobs)
         (ports::planes(&link))
         (past)
@@ -138,7 +136,7 @@ fn reasons(detail: &LinkDetail) -> Markup {
 }
 
 /// The hosts that cross a bad link, if they are published, and where to ask for those of any link.
-fn crossing(fabrics: &Fabrics, detail: &LinkDetail, clock: &LocalClock) -> Markup {
+fn crossing(fabrics: &Fabrics, detail: &LinkDetail, clock: &LocalClock, is_past: bool) -> Markup {
     let link = &detail.link;
     let observation = selected(fabrics, Some(&link.fabric)).next();
     let id = link.link.parse::<LinkId>().ok();
@@ -159,8 +157,8 @@ fn crossing(fabrics: &Fabrics, detail: &LinkDetail, clock: &LocalClock) -> Marku
             @if found.may_differ { " With adaptive routing packets of others may cross it, too." }
             " " span .quiet { "Forwarding tables read at " (components::timestamp(clock, found.read_at)) "." }
         } }
-        // While it is down nothing crosses it, and nobody can answer.
-        @if link.up == Some(true) {
+        // While it is down nothing crosses it, and forwarding tables of the past are not recorded.
+        @if link.up == Some(true) && !is_past {
             p { a href=(address::link_hosts(&link.fabric, &link.link)) { "Ask which hosts' packets cross this link" } }
         }
     }
@@ -260,9 +258,10 @@ impl LinkPast {
         wanted: &PastPorts,
         fabric: Option<&str>,
         choice: WindowChoice,
+        end: Option<SystemTime>,
     ) -> Result<Self, SourceError> {
         let id = wanted.link;
-        let window = choice.recorded(reader)?;
+        let window = choice.recorded(end, reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
         let last =

@@ -325,22 +325,22 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
         @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {
             p .quiet { "Neither end has been observed long enough yet." }
         } @else {
-            div .wide tabindex="0" role="group" aria-label="Bit errors" { table .bits {
+            div .wide tabindex="0" role="group" aria-label="Bit errors" { table .stack.bits {
                 thead { tr {
-                    th scope="col" { "Received by" } th scope="col" { "Window" } th .n scope="col" { "Errors" }
-                    th .n scope="col" { "Observed" } th .n scope="col" { "BER" } th .n scope="col" { "Limit" } th scope="col" { "Result" }
+                    th scope="col" { "Received by" } th scope="col" { "Result" } th .n scope="col" { "Limit" }
+                    th scope="col" { "Window" } th .n scope="col" { "Errors" } th .n scope="col" { "Observed" } th .n scope="col" { "BER" }
                 } }
                 @for port in ports { tbody { @for (nth, window) in port.bit_errors.windows.iter().enumerate() { tr {
                     @let all = port.bit_errors.windows.len();
-                    @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
-                    td { (window.window) }
-                    td .n { (components::grouped(window.errors)) }
-                    td .n { (format!("{:.0}s", window.seconds)) }
-                    td .n { (ratio(port, window)) }
                     @if nth == 0 {
-                        td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
-                        td rowspan=(all) { (judgement(&port.bit_errors.level)) }
+                        th scope="rowgroup" rowspan=(all) data-label="Received by" { (port.name.label()) }
+                        td rowspan=(all) data-label="Result" { (judgement(&port.bit_errors.level)) }
+                        td .n rowspan=(all) data-label="Limit" { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
                     }
+                    td data-label="Window" { (window.window) }
+                    td .n data-label="Errors" { (components::grouped(window.errors)) }
+                    td .n data-label="Observed" { (components::duration(Duration::try_from_secs_f32(window.seconds.round()).unwrap_or_default())) }
+                    td .n data-label="BER" { (ratio(port, window)) }
                 } } } }
             } }
         }

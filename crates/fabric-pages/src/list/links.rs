@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 
-use axum::extract::State;
 use maud::html;
 
 use crate::query_params::QueryResult;
@@ -120,7 +119,7 @@ fn columns<'a>(has_fabrics: bool) -> Vec<Col<'a>> {
     ]
 }
 
-pub(crate) async fn get(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(crate) async fn get(app: PageState, query: QueryResult) -> Answer {
     let params = QueryParams::from(query);
     let parse = || -> Result<_, String> {
         let reason = params.parse("reason", |label| {

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use axum::extract::State;
 use maud::{Markup, html};
 
 use crate::query_params::QueryResult;
@@ -15,7 +14,7 @@ use ib_health::Verdict;
 
 use super::{Column, List, ListQuery, fabric_field, refused, text_field};
 use crate::components;
-use crate::page::Answer;
+use crate::page::{Answer, not_recorded};
 use crate::query_params::QueryParams;
 use fabric_api::address;
 
@@ -85,7 +84,11 @@ const COLUMNS: [Col; 12] = [
     Col::only_csv("fabric", |(fabric, _)| fabric.clone().into()),
 ];
 
-pub(crate) async fn get(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(crate) async fn get(app: PageState, query: QueryResult) -> Answer {
+    if app.end().is_some() {
+        let what = "Modules and their readings are not recorded, only where serial numbers were: search for one.";
+        return Ok(not_recorded(TITLE, address::MODULES, what, address::MODULES));
+    }
     let params = QueryParams::from(query);
     let query = ListQuery::parse(address::MODULES, &params, &["fabric", "text"], &COLUMNS);
     super::render_list(&app, query.map_err(refused(TITLE))?, |state, query| {
@@ -130,7 +133,10 @@ pub(crate) async fn get(State(app): State<PageState>, query: QueryResult) -> Ans
 /// The key of a row: the verdict of its link, then how close it is to its own alarm thresholds.
 fn worst_first(row: &ModuleRow<'_>) -> (Reverse<Option<Verdict>>, Reverse<u64>) {
     // A ratio that is not negative has the order of its bits.
-    (Reverse(row.verdict), Reverse(strain(&row.module().module).max(0.0).to_bits()))
+    (
+        Reverse(row.verdict.map(|it| it.verdict)),
+        Reverse(strain(&row.module().module).max(0.0).to_bits()),
+    )
 }
 
 /// How much of what it bears a module has: 1 is its alarm threshold.

@@ -1,6 +1,5 @@
 //! `/switches` and `/hosts`: the nodes of a kind, with their links and their traffic.
 
-use axum::extract::State;
 use maud::{Markup, html};
 
 use crate::query_params::QueryResult;
@@ -148,11 +147,11 @@ fn columns<'a>(kind: NodeKind, has_fabrics: bool) -> Vec<Column<Row<'a>>> {
     columns
 }
 
-pub(crate) async fn switches(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(crate) async fn switches(app: PageState, query: QueryResult) -> Answer {
     list(app, query, NodeKind::Switch).await
 }
 
-pub(crate) async fn hosts(State(app): State<PageState>, query: QueryResult) -> Answer {
+pub(crate) async fn hosts(app: PageState, query: QueryResult) -> Answer {
     list(app, query, NodeKind::Ca).await
 }
 

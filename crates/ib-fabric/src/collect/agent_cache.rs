@@ -19,10 +19,11 @@ use super::fec_modes::FecModeCache;
 use super::silent_adapters::SilentAdapters;
 use super::state_tables::StateTableCache;
 use super::switch_checks::RouteCache;
-use super::take_turns;
 use super::unresponsive::HiddenNodes;
+use super::{Outcome, take_turns};
 use crate::{Fabric, PortIndex};
-use ib_mad::{Counter, Moment, PortKey};
+use ib_mad::{Counter, Moment, PortKey, PortNumber};
+use ib_umad::RequestError;
 
 /// Cached capabilities of the agents of a fabric, M_Keys, and hidden nodes.
 #[derive(Debug, Default)]
@@ -111,6 +112,12 @@ pub(super) struct PmaCapabilityCache {
     by_profile: HashMap<AgentProfile, ReadPlan>,
     /// Consecutive sweeps in which an agent responded, but not to this attribute.
     unanswered: HashMap<(PortKey, Attribute), u8>,
+    /// Optional attributes that an agent of several ports has of some of them.
+    pub supported: HashSet<(PortKey, Attribute)>,
+    /// Where the sweeps of a slow or busy agent begin: at the first port that there was no time for.
+    pub first_ports: HashMap<PortKey, PortNumber>,
+    /// Ports of which an agent of several ones dropped what it was asked last.
+    pub silent_ports: HashSet<PortKey>,
     /// When error details were last read, by port.
     details_read: HashMap<PortKey, Moment>,
     /// The field that each counter is taken from, of ports with two.
@@ -163,6 +170,17 @@ impl PmaCapabilityCache {
         }
         if is_unsupported {
             self.mark_unsupported(agent, attribute);
+        }
+    }
+
+    /// Records whether an agent of several ports dropped a request for one of them.
+    pub fn note_response(&mut self, fabric: &Fabric, port: PortIndex, outcome: Outcome<'_>) {
+        match outcome {
+            Err(RequestError::TimedOut) => drop(self.silent_ports.insert(fabric.port_key(port))),
+            Ok(_) if !self.silent_ports.is_empty() => {
+                self.silent_ports.remove(&fabric.port_key(port));
+            }
+            _ => {}
         }
     }
 
@@ -232,6 +250,9 @@ impl PmaCapabilityCache {
         let present = |port: &PortKey| fabric.is_present(port.guid);
         self.by_agent.retain(|agent, _| present(agent));
         self.by_profile.retain(|_, plan| Arc::strong_count(plan) > 1);
+        self.supported.retain(|(agent, _)| present(agent));
+        self.first_ports.retain(|agent, _| present(agent));
+        self.silent_ports.retain(present);
         self.details_read.retain(|port, _| present(port));
         self.unanswered.retain(|(agent, _), _| present(agent));
         self.sources.retain_known(fabric);

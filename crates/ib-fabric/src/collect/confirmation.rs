@@ -8,8 +8,9 @@
 //! other LIDs leaves few switches their own. If another node responds, the whole sweep is void.
 //!
 //! A node that has confirmed its LID before and does not respond now may have lost it: what was read of it is dropped,
-//! once. While a subnet manager changes the tables of the switches one by one, requests to a LID reach one node, none
-//! and another.
+//! once. It is asked also if it did not respond to other requests: those to a manager that hangs, for example. While a
+//! subnet manager changes the tables of the switches one by one, requests to a LID reach one node, none and another. A
+//! node that says that it is busy has not lost its LID, and a request that was not sent says nothing.
 //!
 //! After that a sweep [confirms each](super::sweep::Sweep::confirming_each): NodeInfo of each node before everything
 //! else and again at the end. Only what is read of a node between two such responses counts.
@@ -28,7 +29,7 @@ use ib_mad::m_key::MKeys;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp::{self, NodeInfo};
 use ib_mad::{Mad, PortKey};
-use ib_umad::{Address, Request};
+use ib_umad::{Address, Request, RequestError};
 
 use super::throttle::ThrottledQueue;
 use super::unresponsive::MAX_LOST;
@@ -243,8 +244,17 @@ impl<'a> Confirmation<'a> {
                 (Address::Directed(_), Part::Lid) => smp::port_info(port.number),
                 _ => smp::node_info(),
             };
-            return Some((Request { to, query: query.with_m_key(self.keys.get(port.guid)) }, next));
+            let query = query.with_m_key(self.keys.get(port.guid));
+            // A node that did not respond to others, such as SMInfo of a manager that hangs, may still have its LID.
+            let query = if self.is_expected(next) { query.always_sent() } else { query };
+            return Some((Request { to, query }, next));
         }
+    }
+
+    /// Whether what is read of the node is dropped if it does not respond.
+    fn is_expected(&self, query: ConfirmationQuery) -> bool {
+        let key = self.fabric.port_key(query.port);
+        query.reason == Reason::Known || self.cache.responding.contains(&key)
     }
 
     /// A request has a response, or was not sent.
@@ -291,12 +301,19 @@ impl<'a> Confirmation<'a> {
         if has_responded(&outcome) {
             self.on_response(reason);
         }
+        let is_expected = self.is_expected(query);
         let key = self.fabric.port_key(port);
-        let Ok(mad) = outcome else {
-            if reason == Reason::Known || self.cache.responding.remove(&key) {
-                self.lost.insert(port);
+        let mad = match outcome {
+            Ok(mad) => mad,
+            // A node has the LID; or it was not asked.
+            Err(RequestError::Busy | RequestError::Unsent) => return,
+            Err(_) => {
+                if is_expected {
+                    self.lost.insert(port);
+                    self.cache.responding.remove(&key);
+                }
+                return;
             }
-            return;
         };
         if !self.is_own(port, mad) {
             self.others.insert(port);

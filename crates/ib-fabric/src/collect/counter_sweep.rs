@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use ib_mad::class_port_info::PmaCapabilities;
+use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
 use ib_mad::reading::{Raw, Reading};
@@ -36,6 +37,8 @@ struct Agent {
     ports: Vec<PortIndex>,
     /// It is only probed, because it is an adapter that is expected to be silent.
     is_probed: bool,
+    /// A bit for each attribute of its plan that it had of some port in this sweep: the cache has it then.
+    has: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,10 @@ pub struct CounterSweep<'a> {
     pub returned: bool,
     /// Agents of which the cache has learned something in this sweep.
     learned: HashSet<u32>,
+    /// Agents that are so slow, or busy for so long, that there was no time for some ports.
+    slow: HashSet<u32>,
+    /// Optional attributes that were refused for a port.
+    refused: HashSet<(u32, Attribute)>,
 }
 
 impl<'a> CounterSweep<'a> {
@@ -92,6 +99,8 @@ impl<'a> CounterSweep<'a> {
             failed: PortMap::filled(fabric.ports.len(), false),
             returned: false,
             learned: HashSet::new(),
+            slow: HashSet::new(),
+            refused: HashSet::new(),
             fabric,
             cache,
             reed_solomon,
@@ -103,6 +112,7 @@ impl<'a> CounterSweep<'a> {
         for node in fabric.node_indexes() {
             sweep.add_agents_of(node);
         }
+        sweep.order_ports();
         sweep.queue_known_ports();
         // The sampling comes last, so that the counters are read at about the same time.
         (0..sweep.agents.len() as u32).for_each(|agent| sweep.queue_sampling(agent));
@@ -117,7 +127,16 @@ impl<'a> CounterSweep<'a> {
         let mut probed: Vec<u32> = (0..self.agents.len() as u32).filter(is_probed).collect();
         // Sorted, as nodes and ports are.
         let end = |index: &u32| self.agents[*index as usize].end;
+        let has_lapsed = |index: &&u32| self.adapters.has_lapsed(end(index).guid);
+        let mut lapsed: Vec<u32> = probed.iter().filter(has_lapsed).copied().collect();
+        take_turns_after(&mut lapsed, self.adapters.last_lapsed, end);
         take_turns_after(&mut probed, self.adapters.last_probe, end);
+        // One of those that have responded before is the first.
+        if let Some(&first) = lapsed.first() {
+            self.adapters.last_lapsed = Some(end(&first));
+            probed.retain(|&index| index != first);
+            probed.insert(0, first);
+        }
         for &port in probed.iter().flat_map(|index| &self.agents[*index as usize].ports) {
             self.failed[port] = true;
         }
@@ -142,7 +161,23 @@ impl<'a> CounterSweep<'a> {
                     plan: self.cache.get(end),
                     ports: vec![port],
                     is_probed: self.adapters.is_probed(fabric, index),
+                    has: 0,
                 }),
+            }
+        }
+    }
+
+    /// Orders the ports of agents that are given up in each sweep, or the same ports would never be read. If there was
+    /// no time for all, the others come first; and last are those of which the agent drops what it is asked.
+    fn order_ports(&mut self) {
+        let (fabric, cache) = (self.fabric, &self.cache);
+        for Agent { end, ports, .. } in self.agents.iter_mut().filter(|it| it.ports.len() > 1) {
+            if let Some(first) = cache.first_ports.get(end) {
+                let at = ports.iter().position(|&port| fabric.port(port).number == *first);
+                ports.rotate_left(at.unwrap_or(0));
+            }
+            if !cache.silent_ports.is_empty() {
+                ports.sort_by_key(|&port| cache.silent_ports.contains(&fabric.port_key(port)));
             }
         }
     }
@@ -274,8 +309,21 @@ impl<'a> CounterSweep<'a> {
         Some(Retrains { downs: downs?, recoveries: recoveries? })
     }
 
+    /// Remembers the attributes that agents refused and have of no port. What a switch has of others is refused for one
+    /// port only, such as an internal one.
+    fn learn_refusals(&mut self) {
+        for (index, attribute) in self.refused.drain() {
+            let end = self.agents[index as usize].end;
+            if !self.cache.supported.contains(&(end, attribute)) {
+                self.learned.insert(index);
+                self.cache.mark_unsupported(end, attribute);
+            }
+        }
+    }
+
     /// Drops what was read of ports that `is_valid` excludes: it may be another node's.
     pub fn discard(&mut self, is_valid: impl Fn(PortIndex) -> bool) {
+        self.learn_refusals();
         for (agent, index) in self.agents.iter().zip(0..) {
             let mut invalid = agent.ports.iter().filter(|&&port| !is_valid(port)).peekable();
             if invalid.peek().is_some() && self.learned.contains(&index) {
@@ -345,8 +393,18 @@ impl<'a> CounterSweep<'a> {
                 outcome.is_ok().then(|| self.agents[agent as usize].ports.first().copied())?
             }
             CounterQuery::Attribute { agent: index_of_agent, port, index } => {
-                let agent = &self.agents[index_of_agent as usize];
+                let agent = &mut self.agents[index_of_agent as usize];
                 let plan = &agent.plan.as_ref()?[usize::from(index)];
+                // What an agent does for one port and not for another. Most agents have one port.
+                if agent.ports.len() > 1 && !plan.is_optional() {
+                    self.cache.note_response(self.fabric, port, outcome);
+                } else if agent.ports.len() > 1 && outcome.is_ok() {
+                    let bit = 1_u8.checked_shl(index.into()).unwrap_or(0);
+                    if agent.has & bit == 0 {
+                        agent.has |= bit;
+                        self.cache.supported.insert((agent.end, plan.attribute));
+                    }
+                }
                 match outcome {
                     Ok(mad) if plan.is_fallback => {
                         let reading = self.classic.entry(port).or_insert(Reading::empty(at));
@@ -359,10 +417,16 @@ impl<'a> CounterSweep<'a> {
                         reading.at = at;
                     }
                     Err(failure) if plan.is_optional() && is_unsupported(failure) => {
-                        self.learned.insert(index_of_agent);
-                        self.cache.mark_unsupported(agent.end, plan.attribute);
+                        self.refused.insert((index_of_agent, plan.attribute));
                     }
-                    Err(_) => self.failed[port] = true,
+                    Err(failure) => {
+                        self.failed[port] = true;
+                        let is_slow = matches!(failure, RequestError::Slow | RequestError::Busy);
+                        if is_slow && self.slow.insert(index_of_agent) {
+                            let number = self.fabric.port(port).number;
+                            self.cache.first_ports.insert(agent.end, number);
+                        }
+                    }
                 }
                 Some(port)
             }
@@ -447,8 +511,11 @@ impl<'a> CounterSweep<'a> {
             let Some(plan) = self.cache.get(agent.end) else { continue };
             let fallback = plan.iter().find(|plan| plan.is_fallback);
             let details = || plan.iter().filter(|plan| plan.is_detail());
-            for detail in details() {
-                let queried = agent.ports.iter().filter(|port| self.detailed[**port]);
+            for detail in plan.iter().filter(|plan| plan.is_optional() && !plan.is_fallback) {
+                let is_queried = |port: PortIndex| {
+                    if detail.is_detail() { self.detailed[port] } else { self.reed_solomon[port] }
+                };
+                let queried = agent.ports.iter().filter(|port| is_queried(**port));
                 let readings: Vec<_> =
                     queried.filter_map(|port| self.readings[*port].as_ref()).collect();
                 let has = |reading: &&Reading<Raw>| {

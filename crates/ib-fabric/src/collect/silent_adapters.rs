@@ -3,8 +3,8 @@
 //!
 //! An adapter counts each request from a wrong partition as a P_Key violation, and may send trap 257 to the subnet
 //! manager for it (IBTA 1.4, 10.9.4 and 14.2.5.1). So once nearly none responds, a sweep asks those that responded
-//! last time and our own, and probes a few of the others, in turns. Each response permits more probes: when the
-//! partition is right again, the same sweep asks all.
+//! last time and our own, and probes a few of the others, in turns, one of which has responded before, if any has. Each
+//! response permits more probes: when the partition is right again, the same sweep asks all.
 
 use std::collections::HashSet;
 
@@ -25,10 +25,14 @@ const SILENT_PER_RESPONDING: usize = 9;
 pub(super) struct SilentAdapters {
     /// The adapters that responded in the last sweep, while nearly none does.
     responding: Option<HashSet<Guid>>,
+    /// Those that responded in an earlier sweep since then: servers that were restarted, for example.
+    lapsed: HashSet<Guid>,
     /// What the last [`update`](Self::update) returned.
     is_likely: bool,
     /// The agent that was probed last.
     pub last_probe: Option<PortKey>,
+    /// The one of them of an adapter that had responded before.
+    pub last_lapsed: Option<PortKey>,
 }
 
 impl SilentAdapters {
@@ -48,6 +52,11 @@ impl SilentAdapters {
         identity.kind == NodeKind::Ca
             && local_node(fabric) != Some(node)
             && self.responding.as_ref().is_some_and(|known| !known.contains(&identity.guid))
+    }
+
+    /// Whether an adapter that is only probed responded before.
+    pub fn has_lapsed(&self, guid: Guid) -> bool {
+        self.lapsed.contains(&guid)
     }
 
     /// Takes what a sweep found of performance management: `None` of adapters that it did not ask, or at whose LID
@@ -90,7 +99,14 @@ impl SilentAdapters {
             let are_many =
                 |silent| silent >= MIN_ADAPTERS.max(SILENT_PER_RESPONDING * responding.len());
             self.is_likely = are_many(reached);
+            let before = self.responding.take().unwrap_or_default();
+            self.lapsed.extend(before);
+            self.lapsed
+                .retain(|guid| !responding.contains(guid) && fabric.node_by_guid(*guid).is_some());
             self.responding = are_many(silent).then_some(responding);
+            if self.responding.is_none() {
+                self.lapsed.clear();
+            }
         } else {
             self.is_likely = false;
         }

@@ -34,9 +34,7 @@ impl StateSweep<'_> {
 
     /// Whether the route to an adapter's port ends at a link that this sweep has found down.
     pub fn has_lost_link(&self, port: PortIndex) -> bool {
-        let peer = self.fabric.port(port).connected_peer().filter(|_| self.is_directed());
-        let read = peer.map(|peer| self.result.statuses[peer]);
-        matches!(read, Some(PortRead::Ok(status)) if !status.link_up())
+        self.is_directed() && self.shows_no_link(port)
     }
 
     /// What it sends to check routes, and behind them: not yet queued. Ports whose table fails, or that it shows to have

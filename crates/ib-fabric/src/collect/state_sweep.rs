@@ -237,7 +237,7 @@ impl<'a> StateSweep<'a> {
         if self.has_given_up() {
             return;
         }
-        for port in fabric.ports_of(node) {
+        for port in self.tables.in_turn(node) {
             let is_external = fabric.port(port).number != 0 && self.address_of(port).is_some();
             if is_external && self.is_queried_end(port) {
                 self.ask(port);
@@ -373,7 +373,9 @@ impl<'a> StateSweep<'a> {
             self.asked_modes.push(port);
             self.fec_modes.insert(self.fabric, port, mode);
             self.modes[port] = mode;
-            if has_responded {
+            let was_not_sent =
+                matches!(outcome, Err(RequestError::Unresponsive | RequestError::Unsent));
+            if has_responded || was_not_sent {
                 self.due.on_response();
             }
             // No response to this says nothing about the node.
@@ -393,6 +395,9 @@ impl<'a> StateSweep<'a> {
             Ok(_) => self.answered = true,
             // That is the fault of the transport, and says nothing about the node.
             Err(RequestError::Unsent) => {
+                if attribute == Attribute::NodeInfo && is_hidden {
+                    self.hidden.on_unsent(port);
+                }
                 self.others_unanswered = true;
                 return None;
             }
@@ -400,6 +405,11 @@ impl<'a> StateSweep<'a> {
             Err(_) => drop(self.unanswered.insert(node)),
         }
         self.give_up_if_silent();
+        if attribute == Attribute::PortInfo
+            && matches!(outcome, Err(RequestError::Slow | RequestError::Busy))
+        {
+            self.tables.on_slow(port);
+        }
         if attribute == Attribute::NodeInfo && is_hidden {
             self.hidden.record(port, has_responded);
         }
@@ -427,6 +437,13 @@ impl<'a> StateSweep<'a> {
             Attribute::SwitchInfo | Attribute::StateTable(_) | Attribute::PortInfoExtended => {}
         }
         Some(port)
+    }
+
+    /// Whether the other end of a port's link shows that there is none any more.
+    pub fn shows_no_link(&self, port: PortIndex) -> bool {
+        let peer = self.fabric.port(port).connected_peer();
+        let read = peer.map(|peer| self.result.statuses[peer]);
+        matches!(read, Some(PortRead::Ok(status)) if !status.link_up())
     }
 
     pub(super) fn give_up_if_silent(&mut self) {

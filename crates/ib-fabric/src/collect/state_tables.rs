@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use ib_mad::port_state::{PortState, PortStatus};
 use ib_mad::smp::SwitchPortStateTable;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{Guid, PortKey, PortNumber};
 use ib_umad::RequestError;
 
 use super::Outcome;
@@ -76,6 +76,9 @@ pub(super) struct StateTableCache {
     /// Switches whose port 0 announces a table.
     announced: HashSet<Guid>,
     failures: HashMap<Guid, Failure>,
+    /// Where the requests to a slow or busy switch begin that is asked port by port: at the first port that there was
+    /// no time for.
+    first_ports: HashMap<Guid, PortNumber>,
 }
 
 impl StateTableCache {
@@ -84,6 +87,7 @@ impl StateTableCache {
         let is_known = |guid: &Guid| fabric.node_by_guid(*guid).is_some();
         self.announced.retain(is_known);
         self.failures.retain(|guid, _| is_known(guid));
+        self.first_ports.retain(|guid, _| is_known(guid));
         for failure in self.failures.values_mut() {
             failure.skipped = failure.skipped.saturating_sub(1);
         }
@@ -134,6 +138,8 @@ pub(super) struct TableSweep<'a> {
     retrains: PortMap<Option<Retrains>>,
     /// Ports that are asked after that.
     late: HashSet<PortIndex>,
+    /// Switches that had no time for some ports.
+    slow: HashSet<NodeIndex>,
 }
 
 /// Whether a port has its turn in a sweep: as many of each switch as of the others.
@@ -160,8 +166,28 @@ impl<'a> TableSweep<'a> {
             listed: PortMap::filled(fabric.ports.len(), None),
             retrains: PortMap::default(),
             late: HashSet::new(),
+            slow: HashSet::new(),
             fabric,
             cache,
+        }
+    }
+
+    /// The ports of a node in the order in which they are asked one by one: those first that there was no time for.
+    pub fn in_turn(&self, node: NodeIndex) -> impl Iterator<Item = PortIndex> + use<'a> {
+        let fabric = self.fabric;
+        let first = self.cache.first_ports.get(&fabric.node(node).identity.guid);
+        let place = |first: &PortNumber| {
+            fabric.ports_of(node).position(|port| fabric.port(port).number == *first)
+        };
+        let at = first.and_then(place).unwrap_or(0);
+        fabric.ports_of(node).skip(at).chain(fabric.ports_of(node).take(at))
+    }
+
+    /// A switch was so slow, or busy for so long, that there was no time for a port.
+    pub fn on_slow(&mut self, port: PortIndex) {
+        let PortKey { guid, number } = self.fabric.port_key(port);
+        if number != 0 && self.slow.insert(self.fabric.port(port).node) {
+            self.cache.first_ports.insert(guid, number);
         }
     }
 

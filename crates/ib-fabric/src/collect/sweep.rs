@@ -309,6 +309,13 @@ impl<'a> Sweep<'a> {
             for port in fabric.port_indexes().filter(|&port| !is_valid(port)) {
                 known[fabric.port(port).node] = None;
             }
+            // Nor does silence where the link is gone: a host was switched off.
+            for port in fabric.port_indexes() {
+                let known = &mut known[fabric.port(port).node];
+                if *known == Some(false) && self.states.shows_no_link(port) {
+                    *known = None;
+                }
+            }
             counters.adapters.update(fabric, &known)
         };
         counters.discard(is_valid);
@@ -492,8 +499,9 @@ impl<'a> SmSweep<'a> {
                 continue;
             };
             self.asked.insert(manager);
+            // The manager is not the agent that responds to the other requests: either may hang, or be slow.
             let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
-            return Some((Request { to, query }, port));
+            return Some((Request { to, query: query.always_sent() }, port));
         }
     }
 

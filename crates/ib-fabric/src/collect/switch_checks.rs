@@ -220,7 +220,12 @@ impl<'a> SwitchChecks<'a> {
                 self.ask_again(node, Check::Open { plane, is_second: true });
                 return Checked::Nothing;
             }
-            Err(_) => self.drop_route((node, plane)),
+            Err(error) if error.is_no_response() => self.drop_route((node, plane)),
+            // Busy, or refused: the route leads to a node, and beyond it.
+            Err(_) => {
+                self.end(node, Check::Lost);
+                return Checked::Lost;
+            }
         }
         if self.next_route(node).is_some() {
             self.ask_again(node, Check::Pending);

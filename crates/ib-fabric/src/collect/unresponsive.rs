@@ -243,6 +243,14 @@ impl<'a> HiddenSweep<'a> {
         self.known.pop().or_else(|| self.probes.pop())
     }
 
+    /// The transport did not send the request to a node, which may as well respond.
+    pub fn on_unsent(&mut self, port: PortIndex) {
+        let last = self.nodes.last.get(&self.fabric.port_key(port));
+        let was_known = last == Some(&LastQuery::Response);
+        let queue = if was_known { &mut self.known } else { &mut self.probes };
+        queue.on_response();
+    }
+
     pub fn record(&mut self, port: PortIndex, has_answered: bool) {
         let HiddenNodes { sweep, last } = self.nodes;
         let now = if has_answered { LastQuery::Response } else { LastQuery::NoResponse(*sweep) };

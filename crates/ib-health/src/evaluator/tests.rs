@@ -28,6 +28,9 @@ fn pair(connected: bool) -> Arc<Fabric> {
     Arc::new(if connected { whole } else { fabric(nodes(), &[], Some((&whole, Moment(0)))) })
 }
 
+/// The most that SymbolErrorCounter has.
+const FULL_SYMBOLS: u64 = 65_535;
+
 /// A fabric that is swept each 15 s; a sweep takes 4 s.
 struct Scenario {
     evaluator: LinkEvaluator,
@@ -43,8 +46,12 @@ struct Scenario {
     full: bool,
     /// No node responds.
     silent: bool,
-    /// SymbolErrorCounter of the host.
+    /// The host does not respond.
+    host_silent: bool,
+    /// SymbolErrorCounter of the host: 16 bits that stick.
     symbols: u64,
+    /// PortFECUncorrectableBlockCtr of the host, if that is read.
+    blocks: Option<u64>,
     /// PortRcvErrors and PortRcvRemotePhysicalErrors of the host.
     received: [u64; 2],
     /// PortXmitData of the host, if that is read: words of four bytes.
@@ -83,7 +90,9 @@ impl Scenario {
             downed,
             full,
             silent: false,
+            host_silent: false,
             symbols: 0,
+            blocks: None,
             received: [0; 2],
             sent: None,
             corrected: None,
@@ -109,6 +118,12 @@ impl Scenario {
             reading.set(Counter::SymbolErrors, self.symbols * nth as u64);
             reading.set(Counter::LinkDowned, self.downed[nth]);
             if nth == 1 {
+                if self.symbols == FULL_SYMBOLS {
+                    reading.saturated.insert(Counter::SymbolErrors);
+                }
+                if let Some(blocks) = self.blocks {
+                    reading.set(Counter::FecUncorrectableBlocks, blocks);
+                }
                 reading.set(Counter::RcvErrors, self.received[0]);
                 reading.set(Counter::RcvRemotePhysicalErrors, self.received[1]);
                 if let Some(sent) = self.sent {
@@ -141,6 +156,10 @@ impl Scenario {
         if self.silent {
             snapshot.readings.fill(None);
             snapshot.silent.fill(true);
+        }
+        if self.host_silent {
+            snapshot.readings[self.fabric.find(end(2, 1)).unwrap()] = None;
+            snapshot.silent[self.fabric.node_by_guid(Guid(2)).unwrap()] = true;
         }
         self.evaluator.evaluate(snapshot)
     }
@@ -466,6 +485,25 @@ fn impossible_value_is_no_evidence() {
         weight(&link.sweep(), "receive_errors")
     });
     assert_eq!(found, [None, None, Some(Verdict::Watch)]);
+}
+
+#[test]
+fn full_counter_of_symbol_errors_hides_nothing_where_blocks_are_counted() {
+    for (blocks, verdict) in [(None, Verdict::Unknown), (Some(0), Verdict::Ok)] {
+        let mut link = Scenario::running(Width::X4, Speed::Ndr);
+        (link.symbols, link.blocks) = (FULL_SYMBOLS, blocks);
+        let found = link.sweeps(200);
+        assert_eq!(found.verdict, verdict, "{:?}", found.reasons);
+        assert_eq!(weight(&found, "counter_saturated"), Some(verdict));
+    }
+    // The link exceeds its limit.
+    let mut link = Scenario::running(Width::X4, Speed::Ndr);
+    link.symbols = FULL_SYMBOLS;
+    for sweep in 0..200 {
+        link.blocks = Some(10 * sweep);
+        link.sweep();
+    }
+    assert_eq!(link.sweep().verdict, Verdict::Bad);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn replacement_tells_how_the_new_cable_is() {
         (Verdict::Bad, ""),
     ] {
         let text = sentence(Reason::Replaced, |snapshot, assessment, _, _| {
-            snapshot.ended = Moment::default() + Duration::from_secs(7_800);
+            snapshot.ended = Moment::default() + Duration::from_secs(7_801);
             let link = &mut assessment.links[0];
             (link.verdict, link.replaced) = (verdict, Some(Moment::default()));
         });

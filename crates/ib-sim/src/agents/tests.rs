@@ -8,7 +8,7 @@ use super::*;
 use crate::load::Flow;
 use crate::net::Net;
 use crate::net::shapes::FatTree;
-use crate::scenario::{FabricChange, MadDelivery, ResolvedScenario};
+use crate::scenario::{FabricChange, MadDelivery, ModuleReport, ResolvedScenario};
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter};
@@ -100,6 +100,7 @@ fn subnet(attribute: u16, modifier: u32) -> Query {
         port_select: 0,
         clear: None,
         is_optional: false,
+        is_always_sent: false,
         m_key: MKey::NONE,
         register: None,
     }
@@ -758,6 +759,16 @@ fn registers_follow_the_faults() {
         (Some(Side::Remote), Some("remote side, device reset".into()))
     );
     simulation.advance(at(150));
+    // The hot one says 80 °C, and no threshold; then nothing at all.
+    for (report, degrees, lowest) in
+        [(ModuleReport::NoThresholds, 80, 631), (ModuleReport::Zero, 0, 0)]
+    {
+        let port = find(simulation.net(), "spine-0[2]");
+        simulation.apply(at(150), FabricChange::SetModuleReport { port, report });
+        let found = module(&simulation, 2);
+        assert_eq!((found.temperature >> 8, found.rx_power[0]), (degrees, lowest));
+        assert_eq!((found.temperature_high, found.rx_power_low, found.is_hot()), (0, 0, false));
+    }
     let swapped = module(&simulation, 1);
     assert_ne!(text(&swapped.serial_number), first);
     assert_eq!(swapped.dark_lane(4), None, "a new cable is clean");

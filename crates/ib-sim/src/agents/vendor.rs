@@ -13,7 +13,7 @@ use ib_mad::register::{
 use ib_mad::vendor::{ACCESS_REGISTER, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
 
-use crate::change::RegisterBehavior;
+use crate::change::{ModuleReport, RegisterBehavior};
 use crate::net::{NodeId, PortId};
 use crate::simulation::Simulation;
 
@@ -323,6 +323,24 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
             | monitor::TX_POWER
             | monitor::RX_POWER
             | monitor::BIAS;
+        let is_zero = state.module_report == ModuleReport::Zero;
+        if is_zero || state.module_report == ModuleReport::NoThresholds {
+            for (high, low) in [
+                (&mut module.temperature_high, &mut module.temperature_low),
+                (&mut module.voltage_high, &mut module.voltage_low),
+                (&mut module.rx_power_high, &mut module.rx_power_low),
+                (&mut module.tx_power_high, &mut module.tx_power_low),
+                (&mut module.bias_high, &mut module.bias_low),
+            ] {
+                (*high, *low) = (0, 0);
+            }
+        }
+        if is_zero {
+            (module.temperature, module.voltage) = (0, 0);
+            for values in [&mut module.rx_power, &mut module.tx_power, &mut module.tx_bias] {
+                *values = [0; LANES];
+            }
+        }
     }
     module
 }

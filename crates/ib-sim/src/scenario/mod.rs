@@ -31,7 +31,8 @@ use problem::{Lines, Problem, bad_override};
 use resolve::resolve;
 
 pub use crate::change::{
-    AgentBehavior, Dirt, FabricChange, MadDelivery, RegisterBehavior, TimedChange,
+    AgentBehavior, Dirt, FabricChange, MadDelivery, ModuleReport, RegisterBehavior, TableBehavior,
+    TimedChange,
 };
 pub use entries::ENTRIES;
 pub use overrides::Overrides;

@@ -34,6 +34,13 @@ impl Simulation {
             FabricChange::SetModuleTemperature { port, degrees } => {
                 self.port_mut(port).module_temperature = degrees;
             }
+            FabricChange::SetModuleReport { port, report } => {
+                self.port_mut(port).module_report = report;
+            }
+            FabricChange::SetDisabled { port, disabled } => {
+                self.port_mut(port).disabled = disabled;
+                self.retrain(port);
+            }
             FabricChange::SwapCable { port } => {
                 self.swapped_cables += 1;
                 let serial = self.net.ports.len() as u32 + self.swapped_cables;
@@ -68,11 +75,14 @@ impl Simulation {
                 }
             }
             FabricChange::LimitLink { port: end, width, speed } => {
+                let is_limited = self.port(end).limit == (width, speed);
+                let is_first = self.now == Moment::default();
                 for end in self.cable_ends(end) {
                     self.port_mut(end).limit = (width, speed);
                 }
-                // A link changes its width and speed by going down and coming up again.
-                if self.port(end).signal {
+                // A link changes its width and speed by going down and coming up again. One from the start has trained
+                // within its limits.
+                if self.port(end).signal && !(is_limited && is_first) {
                     self.set_signal(end, false);
                     self.set_signal(end, true);
                 }
@@ -89,6 +99,9 @@ impl Simulation {
             }
             FabricChange::SetCounter { port, counter, value } => {
                 self.ports[port.0 as usize].counts.set(self.now, counter, value);
+            }
+            FabricChange::AddToCounter { port, counter, count } => {
+                self.port_mut(port).counts.add(counter, count);
             }
             FabricChange::SetAgents { node, behavior } => self.node_mut(node).behavior = behavior,
             FabricChange::SetMKey { nodes, m_key, level } => {
@@ -136,7 +149,8 @@ impl Simulation {
             return;
         }
         let is_on = |of: &Self, end| of.node(of.net.port(end).node).on;
-        let has_signal = self.port(end).signal && self.cable_ends(end).all(|end| is_on(self, end));
+        let is_enabled = |end| is_on(self, end) && !self.port(end).disabled;
+        let has_signal = self.port(end).signal && self.cable_ends(end).all(is_enabled);
         let agreed = self.port(end).cable.filter(|_| has_signal).and_then(|far| {
             // The highest that both have enabled, within the limits.
             let (width, speed) = self.port(end).limit;

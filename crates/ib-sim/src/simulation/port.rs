@@ -1,7 +1,7 @@
 //! The state of a port: its link, its counters, what its receiver counts before and after error correction, and what is
 //! wrong with its module and its cable.
 
-use crate::change::Dirt;
+use crate::change::{Dirt, ModuleReport};
 use crate::load::PortLoad;
 use crate::net::{Port, PortId};
 use ib_mad::counter::{COUNT, Counter};
@@ -31,6 +31,10 @@ pub struct SimulatedPort {
     pub dirt: Option<Dirt>,
     /// The temperature of its module in degrees Celsius, if it is not the usual one.
     pub module_temperature: Option<u8>,
+    /// What its module reports of itself.
+    pub module_report: ModuleReport,
+    /// An administrator has disabled it.
+    pub disabled: bool,
     /// What its receiver counted since the link trained.
     pub physical: PhysicalCounts,
     /// The number in the serial number of its cable, the same at both ends.
@@ -58,6 +62,8 @@ impl SimulatedPort {
             bit_errors: 0.0,
             dirt: None,
             module_temperature: None,
+            module_report: ModuleReport::default(),
+            disabled: false,
             physical: PhysicalCounts::default(),
             serial,
             last_down: LinkDown::default(),
@@ -69,7 +75,11 @@ impl SimulatedPort {
 
     /// PortPhysicalState. A switch's port 0 never trains, and is up.
     pub fn physical_state(&self) -> PhysicalState {
-        if self.state == PortState::Down { PhysicalState::Polling } else { PhysicalState::LinkUp }
+        match self.state {
+            _ if self.disabled => PhysicalState::Disabled,
+            PortState::Down => PhysicalState::Polling,
+            _ => PhysicalState::LinkUp,
+        }
     }
 
     /// The rate of its link, in bytes a second each way.

@@ -163,6 +163,19 @@ impl Simulation {
             refusals: Refusals::default(),
             forwarding: RefCell::new(None),
         };
+        // A link whose rate is limited from the start has trained within that limit.
+        let first = simulation.pending.iter().take_while(|change| change.at.is_zero());
+        let limits: Vec<_> = first
+            .filter_map(|it| match it.change {
+                FabricChange::LimitLink { port, width, speed } => Some((port, (width, speed))),
+                _ => None,
+            })
+            .collect();
+        for (port, limit) in limits {
+            for end in std::iter::once(port).chain(simulation.net.port(port).cable) {
+                simulation.port_mut(end).limit = limit;
+            }
+        }
         for port in simulation.net.port_ids() {
             simulation.retrain(port);
             if simulation.port(port).state == PortState::Init {

@@ -157,8 +157,10 @@ impl MadClient {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = self.destinations.key(request.queue_pair(), request.to);
         match self.destination(key).given_up {
-            Some(error) => self.finished.push_back((tag, Err(error))),
-            None => self.enqueue(key, pending),
+            Some(error) if !request.query.is_always_sent => {
+                self.finished.push_back((tag, Err(error)));
+            }
+            _ => self.enqueue(key, pending),
         }
     }
 
@@ -325,7 +327,12 @@ impl MadClient {
         }
         let retries = self.retries();
         let destination = self.destination(request.key);
+        let given_up = destination.given_up;
         destination.on_timeout(request.sent, now, retries);
+        if request.pending.request.query.is_always_sent {
+            // It may be all that is dropped.
+            destination.given_up = given_up;
+        }
         // The redirect may be what failed: try the node itself again.
         destination.redirect = None;
         if request.key.queue_pair == QueuePair::Qp0 {
@@ -349,13 +356,22 @@ impl MadClient {
         }
     }
 
-    /// Ends all requests queued for a destination that is given up.
+    /// Ends the requests queued for a destination that is given up, except those that are always sent.
     fn end_given_up(&mut self, key: Key) {
         let destination = self.destination(key);
         let Some(why) = destination.given_up else { return };
-        let waiting = std::mem::take(&mut destination.queue);
-        self.queued -= waiting.len();
-        self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
+        let is_kept = |pending: &Pending| pending.request.query.is_always_sent;
+        let (kept, ended): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut destination.queue).into_iter().partition(is_kept);
+        destination.queue = kept;
+        self.queued -= ended.len();
+        let error = |pending: &Pending| match why {
+            // It was sent.
+            RequestError::Unresponsive if pending.tries > 0 => RequestError::TimedOut,
+            why => why,
+        };
+        self.finished.extend(ended.iter().map(|pending| (pending.tag, Err(error(pending)))));
+        self.mark_ready(key);
     }
 
     /// Puts a request back to the front of its queue; the try does not count.

@@ -1,6 +1,6 @@
 //! The client against a transport that behaves arbitrarily.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -206,6 +206,61 @@ fn silent_node_fails_all_its_queued_requests() {
     // When it is back, all requests succeed.
     transport.reply = Box::new(|_| Reply::Answered(ROUND_TRIP));
     assert!(run_with(&mut transport, &mut client, requests).outcomes().iter().all(Result::is_ok));
+}
+
+#[test]
+fn what_is_always_sent_reaches_a_node_that_drops_all_else() {
+    let mut transport = star();
+    let is_node_info = |outgoing: &OutgoingMad| outgoing.mad.attribute() == smp::NodeInfo::ID;
+    transport.reply =
+        Box::new(
+            move |outgoing| {
+                if is_node_info(outgoing) { Reply::Answered(ROUND_TRIP) } else { Reply::Lost }
+            },
+        );
+    let request = |query| Request { to: Address::Lid(Lid(5)), query };
+    let mut requests = vec![request(smp::switch_info()); 6];
+    requests.insert(4, request(smp::node_info().always_sent()));
+    // At the end of a run, to a node that was given up; and while others are sent.
+    requests.push(request(smp::node_info().always_sent()));
+    let (plan, _) = run_new(&mut transport, requests);
+    let responded: Vec<usize> =
+        plan.outcomes().iter().enumerate().filter(|(_, end)| end.is_ok()).map(|(n, _)| n).collect();
+    assert_eq!(responded, [4, 7]);
+}
+
+#[test]
+fn what_is_always_sent_and_dropped_does_not_cost_the_others() {
+    let mut transport = star();
+    let is_node_info = |outgoing: &OutgoingMad| outgoing.mad.attribute() == smp::NodeInfo::ID;
+    transport.reply =
+        Box::new(
+            move |outgoing| {
+                if is_node_info(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+            },
+        );
+    let request = |query| Request { to: Address::Lid(Lid(5)), query };
+    let mut client = MadClient::new(SendConfig { smp_lid_window: 1, ..SendConfig::default() });
+    // Three rounds without a response before the last request.
+    let mut requests = vec![request(smp::node_info().always_sent()); 3];
+    requests.push(request(smp::switch_info()));
+    let outcomes = run_with(&mut transport, &mut client, requests).outcomes();
+    assert!(outcomes[..3].iter().all(|end| *end == Err(RequestError::TimedOut)));
+    assert_eq!(outcomes[3], Ok(()));
+}
+
+#[test]
+fn only_what_was_not_sent_is_unresponsive() {
+    let mut transport = star();
+    transport.reply = Box::new(|_| Reply::Lost);
+    let (plan, _) = run_new(&mut transport, (1..=20).map(|port| counters(5, port)).collect());
+    let sent: HashSet<u8> = transport.sent.iter().map(|it| it.mad.port_select()).collect();
+    for (port, outcome) in (1..).zip(plan.outcomes()) {
+        let error =
+            if sent.contains(&port) { RequestError::TimedOut } else { RequestError::Unresponsive };
+        assert_eq!(outcome, Err(error), "port {port}");
+    }
+    assert_eq!(sent.len(), 7);
 }
 
 #[test]
@@ -847,7 +902,7 @@ fn each_mad_reads_the_time_twice_and_hashes_once() {
 #[test]
 fn queues_of_destinations_are_used_again() {
     let (now, mut client) = (Moment(0), MadClient::new(SendConfig::default()));
-    let mut places = std::collections::HashSet::new();
+    let mut places = HashSet::new();
     for tag in 0..1_000_u64 {
         let request = counters(2 + tag as u16, 1);
         let key = client.destinations.key(QueuePair::Qp1, request.to);

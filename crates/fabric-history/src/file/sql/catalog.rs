@@ -16,6 +16,8 @@ pub(crate) type PortRow = (u32, Port);
 /// A cable by the ids of its ports, and when it was present.
 #[derive(Clone, Copy, Debug)]
 pub struct CablePresence {
+    /// The id of its link.
+    pub link: i64,
     /// The lower end first.
     pub ends: [u32; 2],
     pub(in crate::file) since: i64,
@@ -163,12 +165,17 @@ impl Sql<'_> {
 
     fn cables(self, (from, to): (i64, i64), which: &str) -> Result<Vec<CablePresence>> {
         let sql = format!(
-            "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
+            "SELECT link, low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
              WHERE since <= ?2 AND (until IS NULL OR until > ?1){which} ORDER BY since, cables.id"
         );
-        let rows: Vec<(u32, u32, i64, i64)> = self.rows(&sql, [from, to, i64::MAX])?;
+        let rows: Vec<(i64, u32, u32, i64, i64)> = self.rows(&sql, [from, to, i64::MAX])?;
         let rows = rows.into_iter();
-        let cable = |(low, high, since, until)| CablePresence { ends: [low, high], since, until };
+        let cable = |(link, low, high, since, until)| CablePresence {
+            link,
+            ends: [low, high],
+            since,
+            until,
+        };
         Ok(rows.map(cable).collect())
     }
 }

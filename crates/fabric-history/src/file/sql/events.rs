@@ -21,6 +21,8 @@ pub(crate) enum Order {
     /// The earliest first; only those after another one, if it is given.
     EarliestFirst(Option<Cursor>),
     LatestFirst,
+    /// As they were recorded, those after the one with this number.
+    RecordedAfter(i64),
 }
 
 /// By a CROSS JOIN SQLite goes through the events in the order of their index and joins the rest to each
@@ -33,8 +35,7 @@ const EVENTS: &str = "
     LEFT JOIN ports ON ports.id = events.port
     LEFT JOIN links ON links.id = events.link
     LEFT JOIN ports AS low ON low.id = links.low LEFT JOIN nodes AS low_node ON low_node.id = low.node
-    LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
-    WHERE at BETWEEN ? AND ?";
+    LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node";
 
 impl Sql<'_> {
     /// The events that a filter selects, with their cursors, until `see` returns false.
@@ -54,16 +55,44 @@ impl Sql<'_> {
         }
         Ok(())
     }
+
+    /// The event that was recorded last.
+    pub fn latest_recorded_event(self) -> Result<Option<Cursor>> {
+        let latest: Vec<(i64, i64)> =
+            self.rows("SELECT at, id FROM events ORDER BY id DESC LIMIT 1", [])?;
+        Ok(latest.first().map(|&(at, id)| Cursor { at, id }))
+    }
+
+    /// Whether the file has, or had, the event of a cursor. A file that has replaced another one has other events with
+    /// the same numbers, or fewer.
+    pub fn has_had_event(self, Cursor { at, id }: Cursor) -> Result<bool> {
+        if id == Cursor::BEGIN.id {
+            return Ok(true);
+        }
+        match self.value::<i64>("SELECT at FROM events WHERE id = ?1", [id])? {
+            Some(found) => Ok(found == at),
+            // Events are dropped for their age.
+            None => Ok(self.latest_recorded_event()?.is_some_and(|latest| latest.id > id)),
+        }
+    }
 }
 
 fn select_events(filter: &EventFilter, order: Order) -> (String, Vec<Value>) {
     let mut sql = EVENTS.to_owned();
     let (from, to) = filter.window.micros();
     let mut values: Vec<Value> = vec![from.into(), to.into()];
-    if let Order::EarliestFirst(Some(Cursor { at, id })) = order {
-        sql += " AND (at > ? OR events.id > ?)";
-        // The index is searched from the other event on: a late page costs no more than an early one.
-        values = vec![from.max(at).into(), to.into(), at.into(), id.into()];
+    match order {
+        Order::EarliestFirst(None) | Order::LatestFirst => sql += " WHERE at BETWEEN ? AND ?",
+        Order::EarliestFirst(Some(Cursor { at, id })) => {
+            sql += " WHERE at BETWEEN ? AND ? AND (at > ? OR events.id > ?)";
+            // The index is searched from the other event on: a late page costs no more than an early one.
+            values = vec![from.max(at).into(), to.into(), at.into(), id.into()];
+        }
+        Order::RecordedAfter(id) => {
+            // The sign keeps SQLite from the index of times, by which it would have to sort all events.
+            sql += " WHERE +at BETWEEN ? AND ? AND events.id > ?";
+            values.push(id.into());
+        }
     }
     if !filter.kinds.is_empty() {
         // Writing to a string cannot fail.
@@ -98,6 +127,7 @@ fn select_events(filter: &EventFilter, order: Order) -> (String, Vec<Value>) {
     sql += match order {
         Order::EarliestFirst(_) => " ORDER BY at, events.id",
         Order::LatestFirst => " ORDER BY at DESC, events.id DESC",
+        Order::RecordedAfter(_) => " ORDER BY events.id",
     };
     (sql, values)
 }
@@ -145,14 +175,17 @@ mod tests {
             EventFilter { ports: vec![PortKey::new(Guid(1), 2)], ..all.clone() },
             all,
         ] {
-            for order in
-                [Order::EarliestFirst(None), Order::EarliestFirst(after), Order::LatestFirst]
-            {
+            for (order, way) in [
+                (Order::EarliestFirst(None), "events USING INDEX events_by_time"),
+                (Order::EarliestFirst(after), "events USING INDEX events_by_time"),
+                (Order::LatestFirst, "events USING INDEX events_by_time"),
+                (Order::RecordedAfter(7), "events USING INTEGER PRIMARY KEY (rowid>?)"),
+            ] {
                 let (sql, values) = select_events(&wanted, order);
                 let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let steps = plan.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
                 let steps: Vec<String> = steps.map(Result::unwrap).collect();
-                assert!(steps[0].contains("events USING INDEX events_by_time"), "{steps:#?}");
+                assert!(steps[0].contains(way), "{steps:#?}");
                 assert!(!steps.iter().any(|step| step.contains("TEMP")), "{steps:#?}");
             }
         }

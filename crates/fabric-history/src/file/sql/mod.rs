@@ -108,6 +108,32 @@ statements! {
     sweeps_ended(fabric: i64, from: i64, to: i64) -> rows Vec<(i64, i64)>:
         "SELECT began, ended FROM sweeps WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
 
+    /// When the latest sweeps that had ended by a moment began and ended, the latest first.
+    sweeps_that_ended(fabric: i64, at: i64, most: u32) -> rows Vec<(i64, i64)>:
+        "SELECT began, ended FROM sweeps WHERE fabric = ?1 AND began <= ?2 AND ended <= ?2
+         ORDER BY began DESC LIMIT ?3";
+
+    /// When the latest sweeps of any fabric but one until a moment ended, the latest first; of sweeps that began in the
+    /// hours before it.
+    latest_ends(at: i64, most: u32, hidden: Option<i64>) -> column Vec<i64>:
+        "SELECT DISTINCT ended FROM fabrics JOIN sweeps ON sweeps.id IN (
+             SELECT id FROM sweeps AS it WHERE it.fabric = fabrics.id AND it.began <= ?1 AND it.ended <= ?1
+             ORDER BY it.began DESC LIMIT ?2)
+         WHERE fabrics.id IS NOT ?3 ORDER BY ended DESC LIMIT ?2";
+
+    /// When the first sweep of any fabric but one that ended after a moment did.
+    end_after(at: i64, hidden: Option<i64>) -> value Option<i64>:
+        "SELECT min((SELECT ended FROM sweeps AS it WHERE it.fabric = fabrics.id AND it.began > (
+             SELECT coalesce(max(began), -9223372036854775808) FROM sweeps AS before
+             WHERE before.fabric = fabrics.id AND before.began <= ?1 AND before.ended <= ?1)
+             AND it.ended > ?1 ORDER BY it.began LIMIT 1)) FROM fabrics WHERE fabrics.id IS NOT ?2";
+
+    /// When the latest event before the millisecond was that ends with a moment.
+    event_before(at: i64) -> value Option<i64>: "SELECT max(at) FROM events WHERE at <= ?1 - 1000";
+
+    /// When the earliest event after a moment was.
+    event_after(at: i64) -> value Option<i64>: "SELECT min(at) FROM events WHERE at > ?1";
+
     /// When each sweep in a time range began, in the order of writing.
     sweeps_written(fabric: i64, from: i64, to: i64) -> column Vec<i64>:
         "SELECT began FROM sweeps WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY id";
@@ -137,6 +163,16 @@ statements! {
     /// When the earliest sweep with a frame of a kind began.
     first_frame(kind: RecordKind, fabric: i64) -> value Option<i64>:
         "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2";
+
+    /// When the earliest sweep from a moment on with a frame of a kind began.
+    next_frame(kind: RecordKind, fabric: i64, at: i64) -> value Option<i64>:
+        "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2 AND began >= ?3";
+
+    /// Whether the clock was ever set back while a fabric was recorded: a sweep that follows one that began later has no
+    /// `since`; nor has the very first one.
+    has_clock_set_back(fabric: i64) -> exists bool:
+        "SELECT 1 FROM sweeps WHERE fabric = ?1 AND since IS NULL
+         AND +id > (SELECT min(id) FROM sweeps WHERE fabric = ?1) LIMIT 1";
 
     /// When the latest sweep until a moment with a frame of a kind began.
     latest_frame(kind: RecordKind, fabric: i64, at: i64) -> value Option<i64>:
@@ -304,13 +340,20 @@ impl Sql<'_> {
     }
 
     /// The packed frames from which the latest totals are computed, in the order of writing, with their
-    /// fabric, and whether they have totals instead of growth: from the latest write of all totals on.
-    pub fn frames_of_totals(self, see: &mut dyn FnMut(i64, bool, &[u8])) -> Result<()> {
-        use RecordKind::{AllTotals, ErrorDeltas, FirstTotals, TrafficDeltas};
+    /// fabric, and whether they have totals instead of growth: from the latest write of all totals on, with these kinds
+    /// of growth.
+    pub fn frames_of_totals(
+        self,
+        growth: &[RecordKind],
+        see: &mut dyn FnMut(i64, bool, &[u8]),
+    ) -> Result<()> {
+        use RecordKind::{AllTotals, FirstTotals};
+        let growth: Vec<String> = growth.iter().map(RecordKind::to_string).collect();
+        let growth = growth.join(", ");
         // All rows are read in their order: by an index (hence the +) their data would be sorted.
         let sql = format!(
             "SELECT fabric, tier IN ({FirstTotals}, {AllTotals}), data FROM frames AS it
-             WHERE +tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {AllTotals})
+             WHERE +tier IN ({growth}, {FirstTotals}, {AllTotals})
              AND id >= coalesce(
                  (SELECT min(id) FROM frames WHERE tier = {AllTotals} AND fabric = it.fabric), 0)
              ORDER BY id"

@@ -128,6 +128,8 @@ impl LastLink {
                 if let Some(cages) = cages(snapshot, found.link) {
                     detail["cages"] = cages;
                 }
+                // What caused a loss is known minutes later: until then it counts for nothing.
+                detail["counted_at"] = time::text(snapshot.anchor.wall_of(snapshot.ended)).into();
                 push(kind, text, loss.at, detail);
             }
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::event::{About, EventKind};
 use crate::file::record_kind::RecordKind;
 use crate::record::events::sweep::Sweep;
-use display_text::plural;
+use display_text::{label_text, plural};
 use ib_fabric::{Fabric, PortIndex, PortMap, Snapshot};
 use ib_health::counter_status::CounterStatus;
 use ib_health::outage::duration;
@@ -88,7 +88,7 @@ impl LastPorts {
             let saturated = saturated(counting);
             let known = std::mem::replace(&mut last.saturated, saturated);
             for counter in saturated.without(known).iter() {
-                let text = format!("{} is saturated", counter.row().metric);
+                let text = format!("{} is saturated", label_text(counter.row().metric));
                 let (about, place) =
                     (fabric.port_key(port).into(), sweep.snapshot.fabric.port_label(port));
                 sweep.push(EventKind::CounterSaturated, about, place, text, ended);

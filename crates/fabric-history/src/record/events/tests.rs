@@ -229,6 +229,7 @@ fn each_loss_has_its_own_time_and_length() {
         json!({
             "losses": 1, "flaps": 2, "up_again": "1970-01-01T00:00:11.000Z",
             "down_seconds": 1.5, "down_max_seconds": 4.0, "cause": "link",
+            "counted_at": "1970-01-01T00:00:30.000Z",
         })
     );
 }

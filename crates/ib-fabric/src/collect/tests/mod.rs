@@ -37,6 +37,7 @@ mod hidden_nodes;
 mod kind;
 mod max_mads;
 mod ordinary;
+mod partial_agents;
 mod planes;
 #[path = "../../../tests/simulated/plans.rs"]
 mod plans;

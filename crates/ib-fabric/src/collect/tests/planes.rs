@@ -593,3 +593,32 @@ fn planes_are_recognized_without_a_multi_plane_hca() {
         }
     }
 }
+
+#[test]
+fn busy_leaves_hide_nothing_behind_them() {
+    let mut transport = two_planes(|_| {});
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let before = swept(&mut transport, &fabric, &mut agents);
+    assert_eq!(wrong_and_unknown(&transport, &before), NOTHING);
+    let reply = |outgoing: &OutgoingMad, is_busy: bool| {
+        let is_by_lid = outgoing.class.is_smp() && !outgoing.mad.is_directed();
+        let is_leaf = outgoing.class.is_smp() && outgoing.mad.u8(7) == 1;
+        if is_by_lid {
+            Reply::Lost
+        } else if is_busy && is_leaf {
+            Reply::Status(ib_mad::status::BUSY)
+        } else {
+            Reply::Answered(ROUND_TRIP)
+        }
+    };
+    transport.reply = Box::new(move |outgoing| reply(outgoing, true));
+    let busy = swept(&mut transport, &fabric, &mut agents);
+    let [wrong, unknown] = wrong_and_unknown(&transport, &busy);
+    assert_eq!(wrong, Vec::<String>::new());
+    // Those of the leaves, and ours.
+    assert!(unknown.len() <= 2 * (usize::from(RING) + 1) + 2, "{}: {unknown:?}", unknown.len());
+    transport.reply = Box::new(move |outgoing| reply(outgoing, false));
+    let after = swept(&mut transport, &fabric, &mut agents);
+    assert_eq!(wrong_and_unknown(&transport, &after), NOTHING);
+}

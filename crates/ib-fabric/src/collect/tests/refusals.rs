@@ -184,3 +184,26 @@ fn absent_nodes_are_probed_in_turns_while_they_have_a_link() {
         assert_eq!(probed.len(), turns, "{linked} have a link");
     }
 }
+
+#[test]
+fn full_member_that_missed_a_sweep_is_asked_again_soon() {
+    let member = Lid(8);
+    let mut refusing = Refusing::new(Some(member));
+    for _ in 0..3 {
+        assert!(refusing.sweep().adapters_silent);
+    }
+    let port = refusing.fabric.find(PortKey::new(Guid(8), 1)).unwrap();
+    assert!(refusing.sweep().snapshot.reading(port).is_some());
+    let reply = std::mem::replace(&mut refusing.transport.reply, Box::new(|_| Reply::Lost));
+    let mut reply = reply;
+    let is_hung = Arc::new(AtomicBool::new(true));
+    let hangs = Arc::clone(&is_hung);
+    refusing.transport.reply = Box::new(move |outgoing| {
+        let is_lost = outgoing.lid == member && hangs.load(Ordering::Relaxed);
+        if is_lost { Reply::Lost } else { reply(outgoing) }
+    });
+    refusing.sweep();
+    is_hung.store(false, Ordering::Relaxed);
+    let back = (0..100).find(|_| refusing.sweep().snapshot.reading(port).is_some());
+    assert!(back.is_some_and(|sweeps| sweeps < 4), "{back:?}");
+}

@@ -285,6 +285,35 @@ fn local_port_is_discovery_origin() {
     }
 }
 
+/// Whether it announces itself in PortInfo, or is only known by the SM LID of the local port.
+#[test]
+fn hung_sm_does_not_cost_the_counters_of_its_node() {
+    for (node, is_announced) in [(0, false), (1, true), (1, false), (2, true), (2, false)] {
+        let mut transport = small();
+        if is_announced {
+            transport.nodes[node].manager = Some((SmState::Master as u8, 0, 1));
+        }
+        let mut fabric = assembled(&mut transport);
+        let lid = *transport.nodes[node].lids.values().next().unwrap();
+        let local = fabric.local_port.unwrap();
+        let known = Arc::make_mut(&mut fabric);
+        known.ports[local].status.as_mut().unwrap().sm_lid = Lid(lid);
+        transport.reply = Box::new(move |outgoing: &OutgoingMad| {
+            let is_lost = is_sm_query(outgoing) && outgoing.lid == Lid(lid);
+            if is_lost { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+        });
+        let (mut agents, mut client) =
+            (AgentCache::default(), MadClient::new(SendConfig::default()));
+        for sweep in 0..6 {
+            let mut plan = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
+            run(&mut plan, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
+            let swept = plan.finish();
+            let count = swept.snapshot.readings.iter().flatten().count();
+            assert_eq!(count, 7, "node {node}, announced {is_announced}, sweep {sweep}");
+        }
+    }
+}
+
 #[test]
 fn hung_sm_costs_three_tries_then_one_per_sweep() {
     let mut transport = small();

@@ -91,6 +91,18 @@ fn nodes_behind_what_is_in_maintenance_are_too() {
 }
 
 #[test]
+fn host_that_is_down_behind_a_disabled_port_is_expected_to_be() {
+    let mut link = Scenario::new();
+    let disabled = PortStatus { physical_state: PhysicalState::Disabled, ..polling() };
+    link.near = Some(disabled);
+    assert_eq!(in_maintenance(&mut link), (vec![], 0), "it responds");
+    link.host_silent = true;
+    assert_eq!(in_maintenance(&mut link), (vec![2], 0));
+    link.near = Some(polling());
+    assert_eq!(in_maintenance(&mut link), (vec![], 0), "it is down by itself");
+}
+
+#[test]
 fn losses_of_a_drained_host_are_expected() {
     let mut link = Scenario::new();
     link.evaluator.set_drained(drained("node 2"));

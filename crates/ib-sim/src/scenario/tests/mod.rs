@@ -59,6 +59,12 @@ fn short(story: &ResolvedScenario) -> Vec<String> {
                 FabricChange::SetModuleTemperature { port, degrees } => {
                     format!("module {} {degrees:?}", label(*port))
                 }
+                FabricChange::SetModuleReport { port, report } => {
+                    format!("module {} {}", label(*port), report.label())
+                }
+                FabricChange::SetDisabled { port, disabled } => {
+                    format!("disabled {} {disabled}", label(*port))
+                }
                 FabricChange::SwapCable { port } => format!("swap {}", label(*port)),
                 FabricChange::SetRegisters { node, behavior } => {
                     format!("registers {} {}", story.net.node(*node).id, behavior.label())
@@ -84,6 +90,9 @@ fn short(story: &ResolvedScenario) -> Vec<String> {
                 FabricChange::ClearCounters { ports } => format!("clear {}", ports.len()),
                 FabricChange::SetCounter { port, counter, value } => {
                     format!("set {} {counter:?} {value}", label(*port))
+                }
+                FabricChange::AddToCounter { port, counter, count } => {
+                    format!("add {} {counter:?} {count}", label(*port))
                 }
                 FabricChange::SetAgents { node, behavior } => {
                     format!("agents {} {behavior:?}", story.net.node(*node).id)

@@ -122,6 +122,48 @@ fn link_limit_holds_from_either_end() {
 }
 
 #[test]
+fn disabled_port_has_no_link_until_it_is_enabled() {
+    let mut bench = Bench::new(tree());
+    let (port, far) = (bench.port("leaf-0-2[1]"), bench.port("host-4[1]"));
+    bench.apply(FabricChange::SetDisabled { port, disabled: true });
+    let physical = |bench: &Bench, port| bench.simulation.port(port).physical_state();
+    assert_eq!(
+        [port, far].map(|port| physical(&bench, port)),
+        [PhysicalState::Disabled, PhysicalState::Polling]
+    );
+    assert_eq!(bench.state("host-4[1]"), PortState::Down);
+    bench.apply(FabricChange::SetDisabled { port, disabled: false });
+    bench.after(2000);
+    assert_eq!([port, far].map(|port| physical(&bench, port)), [PhysicalState::LinkUp; 2]);
+    bench.assert_counted(Counter::LinkDowned, &[("host-4[1]", 1), ("leaf-0-2[1]", 1)]);
+}
+
+#[test]
+fn counter_grows_beside_what_is_counted() {
+    let mut bench = Bench::new(tree());
+    let port = bench.port("leaf-0-1[3]");
+    for _ in 0..2 {
+        bench.apply(FabricChange::AddToCounter {
+            port,
+            counter: Counter::RcvSwitchRelayErrors,
+            count: 7,
+        });
+    }
+    bench.assert_counted(Counter::RcvSwitchRelayErrors, &[("leaf-0-1[3]", 14)]);
+}
+
+#[test]
+fn link_that_is_limited_from_the_start_has_trained_so() {
+    let port = find(&tree(), "host-4[1]");
+    let change = FabricChange::LimitLink { port, width: Some(Width::X1), speed: None };
+    let simulation =
+        Simulation::new(scenario(tree(), vec![TimedChange { at: Duration::ZERO, change }]));
+    let port = simulation.port(find(simulation.net(), "leaf-0-2[1]"));
+    assert_eq!((port.state, port.bytes_per_second()), (PortState::Active, NDR / 4));
+    assert_eq!(simulation.count(find(simulation.net(), "host-4[1]"), Counter::LinkDowned), 0);
+}
+
+#[test]
 fn power_off_takes_links_down_and_clears_counters() {
     let mut bench = Bench::new(tree());
     bench.send("all", &[("host-4[1]", "host-0[1]")]);
