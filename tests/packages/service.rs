@@ -37,6 +37,7 @@ fn systemd_gets_ready_watchdog_and_stopping() {
         command.env("WATCHDOG_USEC", "600000").env_remove("WATCHDOG_PID"),
     );
     assert_eq!(receive(), "READY=1");
+    running.wait_until_log_is_written();
     assert!(child::read_lossy(&dir.path().join("stderr")).contains("listening"));
     let (mut pings, mut status) = (0, None);
     while pings < 3 || status.is_none() {
@@ -75,6 +76,7 @@ fn activated_socket_is_served() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    running.wait_until_log_is_written();
     let log = child::read_lossy(&dir.path().join("stderr"));
     assert!(log.contains(&format!("listening address={address}")), "{log}");
     assert!(running.stop().success());

@@ -40,6 +40,24 @@ impl Running {
         self.child.id()
     }
 
+    /// Waits until an exporter has written what it has logged. A thread of its own writes, so on a busy machine a response
+    /// may come before the lines that were logged before it.
+    pub fn wait_until_log_is_written(&self) {
+        super::wait_until(STOP_LIMIT, "the log to be written", || {
+            (!self.is_writing_log()).then_some(())
+        });
+    }
+
+    /// Whether the thread that writes the log runs or could run. It sleeps while nothing is queued.
+    fn is_writing_log(&self) -> bool {
+        // A process that has ended has no threads.
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid()));
+        threads.into_iter().flatten().flatten().any(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.split_once(" (log) ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']))
+        })
+    }
+
     /// The exit status, if the program has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {

@@ -239,6 +239,7 @@ impl Exporter {
 
     /// What it has logged so far.
     pub fn log(&self) -> String {
+        self.running.wait_until_log_is_written();
         child::read_lossy(&self.dir.join("stderr"))
     }
 
