@@ -85,7 +85,9 @@ impl GuestExporter {
 
     /// What it has logged so far.
     pub fn log(&self) -> String {
-        Guest::get().must(&format!("cat {}/stderr", self.dir))
+        // As `Running::wait_until_log_is_written` does.
+        let writes = format!("grep -qs ' (log) [RD]' /proc/{}/task/*/stat", self.pid);
+        Guest::get().must(&format!("while {writes}; do sleep 0.1; done; cat {}/stderr", self.dir))
     }
 
     /// Sends it a signal by its short name, such as `HUP`.
