@@ -125,6 +125,8 @@ fn bar_row(row: &Row, top: f64, window: Window, clock: &LocalClock) -> Markup {
     let (bottom, right) = (top + ROW_HEIGHT, LABEL_WIDTH + WIDTH);
     let begin = |column: usize| window.from + window.length() * column as u32 / COLUMNS as u32;
     html! {
+        // Hidden but on small screens, which show the end of the plot first.
+        text .narrow x=(right) y=(top - 3.0) text-anchor="end" display="none" { (row.title) ", " (row.unit) }
         text x="0" y=(top + 18.0) { title { (row.title) } (abbreviate(&row.title, LABEL_CHARS)) }
         text .unit x="0" y=(top + 36.0) { (row.unit) }
         @for (y, value) in [(top, most), (bottom, 0.0)] {
