@@ -239,8 +239,8 @@ impl<'a> Daemon<'a> {
         Some((recorder.totals(name), recorder.link_errors(name, now), flaps))
     }
 
-    /// The worker that detects events, and records if a history is configured; none if nobody wants to know of events.
-    /// It ends after the last monitor.
+    /// The worker that detects events. It also records them if a history is configured. `None` if there is neither a
+    /// history nor a receiver of notifications. It ends after the last monitor.
     pub fn recording(&mut self) -> Result<Option<Worker>, Fatal> {
         let (recorder, listener) = (self.recorder.take(), self.listener.take());
         if recorder.is_none() && listener.is_none() {

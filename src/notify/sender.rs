@@ -69,7 +69,7 @@ impl Sender {
     /// Sends until the queue is closed and empty. After it is closed, nothing is repeated.
     pub fn run(mut self) {
         let queue = Arc::clone(&self.queue);
-        // Also after a panic: nobody shall wait for what is not sent.
+        // Also after a panic: the end of the process does not wait for events that cannot be sent any more.
         let _end = EndGuard(Arc::clone(&queue));
         while let Some(batch) = queue.next(self.timing.gather) {
             let was_closed = queue.is_closed();

@@ -55,7 +55,7 @@ impl Sending {
         Sending { queue, listener, thread }
     }
 
-    /// Tells of events, whose texts are their numbers.
+    /// Reports events. The text of each is its number.
     fn tell(&mut self, numbers: std::ops::Range<usize>) {
         for number in numbers {
             self.listener.tell("ib0", &event(EventKind::LinkDown, About::All, number));
@@ -154,7 +154,7 @@ fn events_are_bounded_by_their_bytes_and_those_in_flight_are_not_dropped() {
     let mut sending = Sending::to(&receiver.url(), limits);
     sending.tell(0..10);
     let hung = wait_until(LIMIT, "a request", || receiver.requests().first().cloned());
-    // Nobody waits for the request that hangs.
+    // Reporting does not wait for the request that hangs.
     sending.tell(10..5_000);
     let held = sending.queue.stats().length;
     assert!((50..200).contains(&held), "some 400 bytes each: {held}");

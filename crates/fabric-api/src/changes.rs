@@ -195,7 +195,7 @@ impl<'a> Comparison<'a> {
             change.compare();
             let texts = id.ends().into_iter().filter_map(|end| cables.get(&end)).flatten();
             for text in texts {
-                // Both ends tell of a cable.
+                // The events of both ends name the cable.
                 if !change.model.cable.iter().any(|known| known == text) {
                     change.model.cable.push((*text).to_owned());
                 }

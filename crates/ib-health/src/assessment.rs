@@ -153,6 +153,25 @@ pub struct PlaneAssessment {
 }
 
 impl LinkAssessment {
+    /// A link of which nothing is known. It has its verdict since the beginning of the clock.
+    pub fn unknown(link: Link) -> Self {
+        LinkAssessment {
+            link,
+            verdict: Verdict::Unknown,
+            since: Moment::default(),
+            reasons: Reasons::default(),
+            repair: None,
+            up: None,
+            outages: Outages::default(),
+            losses: None,
+            upstream: None,
+            reference: None,
+            replaced: None,
+            repeated_flaps: None,
+            planes: Box::default(),
+        }
+    }
+
     /// The links of the subnet that it is of: its planes, or itself.
     pub fn plane_links(&self) -> impl Iterator<Item = &LinkAssessment> {
         let own = self.planes.is_empty().then_some(self);

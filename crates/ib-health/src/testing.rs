@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use crate::assessment::{Assessment, LinkAssessment, PortAssessment};
 use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Deciding, Measurement};
 use crate::counter_status::CounterStatus;
-use crate::outage::Outages;
 use crate::{LimitTable, LinkEvaluator, Verdict};
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::node_name_map::NodeNameMap;
@@ -40,19 +39,10 @@ pub fn snapshot() -> Snapshot {
 /// All links are ok since 100 s after the beginning.
 pub fn fine(snapshot: &Snapshot) -> Assessment {
     let of_link = |link| LinkAssessment {
-        link,
         verdict: Verdict::Ok,
         since: Moment::default() + Duration::from_secs(100),
-        reasons: crate::verdict::Reasons::default(),
-        repair: None,
         up: Some(true),
-        outages: Outages::default(),
-        losses: None,
-        upstream: None,
-        reference: None,
-        replaced: None,
-        repeated_flaps: None,
-        planes: Box::default(),
+        ..LinkAssessment::unknown(link)
     };
     Assessment {
         ports: PortMap::filled(snapshot.fabric.ports.len(), PortAssessment::default()),

@@ -334,7 +334,7 @@ fn monitor_that_is_stopped_does_not_wait_for_an_answer() {
     let watched = Watched::new(&format!("http://127.0.0.1:{port}/csv"));
     let (stop, heartbeat) = (Arc::clone(&watched.monitor.stop), watched.monitor.heartbeat());
     let running = std::thread::spawn(move || watched.monitor.run(Clock::start()));
-    // It is connected, and nobody answers.
+    // The connection is accepted, but gets no response.
     let _connection = listener.accept().unwrap();
     let before = heartbeat.ticks();
     while heartbeat.ticks() < before + 3 {

@@ -66,8 +66,8 @@ pub(crate) fn findings(
 }
 
 /// How bad it is that a node is down. A switch is bad at once, because it cuts off others. An aggregation node
-/// disappears when SHARP is disabled. An HCA may reboot: on a site of 5,000 hosts some do at most times, and nobody has
-/// to do anything about it. While a partition keeps all hosts from responding, or links are in maintenance, nothing is
+/// disappears when SHARP is disabled. An HCA may reboot: on a site of 5,000 hosts there is nearly always one
+/// that does, and it needs no action. While a partition keeps all hosts from responding, or links are in maintenance, nothing is
 /// known.
 fn weight(
     observation: &Observation,

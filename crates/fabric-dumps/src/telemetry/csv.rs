@@ -65,7 +65,7 @@ impl Table {
 
     fn add(&mut self, record: &csv::StringRecord, line: usize) {
         let Some(header) = &self.header else { return };
-        // With a cell more or less, nobody knows which one is which.
+        // With a cell more or less, it is not known which cell is of which column.
         if record.len() != header.cells {
             let what = format!(
                 "not used: the header has {} cells, this row {}",

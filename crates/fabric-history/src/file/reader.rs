@@ -330,12 +330,12 @@ mod tests {
         write(&file, &[10, 20, 30]);
         assert_eq!(all.next(&file), [10, 20, 30]);
         write(&other, &[40]);
-        assert_eq!(all.next(&other), [40], "numbers begin anew");
+        assert_eq!(all.next(&other), [40], "numbers start again");
         write(&longer, &[5, 50, 60]);
         assert_eq!(all.next(&longer), [50, 60], "what is older than the latest event is known");
         write(&longer, &[70]);
         assert_eq!(all.next(&longer), [70]);
-        // All are dropped for their age: numbers begin anew in the same file.
+        // All are dropped for their age: numbers start again in the same file.
         Connection::open(&longer).unwrap().execute("DELETE FROM events", []).unwrap();
         assert_eq!(all.next(&longer), [0; 0]);
         write(&longer, &[80]);

@@ -9,9 +9,7 @@ use super::sweep::Sweep;
 use crate::file::record_kind::{MainReason, State};
 use crate::file::timeline::Timeline;
 use ib_fabric::topology::Link;
-use ib_health::verdict::Reasons;
 use ib_health::{Assessment, LinkAssessment, PlaneAssessment, Reason, RecordedEvidence, Verdict};
-use ib_mad::Moment;
 use ib_mad::rate::LinkRate;
 
 /// Adds the links, and the nodes that are down or in maintenance.
@@ -94,20 +92,11 @@ impl LinkBuilder<'_> {
     /// A link of which only its state is known.
     fn blank(&self, link: Link, state: State) -> LinkAssessment {
         LinkAssessment {
-            link,
             verdict: state.verdict(),
-            // Before 1970: not known.
-            since: Moment::default(),
-            reasons: Reasons::default(),
-            repair: None,
             up: state.up(),
             outages: self.events.outages,
-            losses: None,
-            upstream: None,
-            reference: None,
-            replaced: None,
-            repeated_flaps: None,
-            planes: Box::default(),
+            // `since` is before 1970 then: not known.
+            ..LinkAssessment::unknown(link)
         }
     }
 

@@ -169,8 +169,8 @@ fn group_opens_with_all_of_its_levels_and_a_switch_with_its_hosts() {
         Tree { pods: 12, leaves: 4, spines: 3, has_cores: true, hosts: 5 }.observation();
     // Any leaf of the second pod opens it.
     let [pod, leaf] = [Opened::Group(Guid(LEAF + 6)), Opened::Switch(Guid(LEAF + 6))];
-    let nobody = Opened::Switch(Guid(99));
-    let map = map(&observation, open(&[pod, leaf, nobody]));
+    let absent = Opened::Switch(Guid(99));
+    let map = map(&observation, open(&[pod, leaf, absent]));
     let panels = panels(&map, &map.choice.open);
     let subjects: Vec<Subject> = panels.iter().map(|panel| panel.subject).collect();
     assert_eq!(subjects, [Subject::Fabric, Subject::Opened(pod), Subject::Opened(leaf)]);

@@ -12,7 +12,7 @@ use ib_fabric::topology::LinkId;
 use ib_fabric::{NodeIndex, PortIndex, PortMap, Snapshot};
 use ib_health::assessment::Flow;
 use ib_health::congestion::{Level, Region, Role, RootCause};
-use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
+use ib_health::outage::{Downtime, ExpectedCause, Loss};
 use ib_health::testing::PlaneSweeps;
 use ib_health::verdict::Reasons;
 use ib_health::{Assessment, LinkAssessment, PortAssessment, Reason, Verdict};
@@ -40,21 +40,7 @@ impl Simulation {
         let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
         let fabric = Arc::new(fabric(nodes, &links, None));
         let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
-        let link = |link| LinkAssessment {
-            link,
-            verdict: Verdict::Unknown,
-            since: Moment(0),
-            reasons: Reasons::default(),
-            repair: None,
-            up: Some(true),
-            outages: Outages::default(),
-            losses: None,
-            upstream: None,
-            reference: None,
-            replaced: None,
-            repeated_flaps: None,
-            planes: Box::default(),
-        };
+        let link = |link| LinkAssessment { up: Some(true), ..LinkAssessment::unknown(link) };
         let assessment = Assessment {
             ports: PortMap::filled(fabric.ports.len(), PortAssessment::default()),
             links: fabric.links().map(link).collect(),
